@@ -1,0 +1,1165 @@
+/*
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Time and check one collective, with any MPI and any component.
+ *
+ * A repetition: a barrier made of point-to-point messages, then every rank
+ * times its own call; the time of the slowest rank counts.  All exchange that
+ * serves the measurement is point-to-point too, so that a faulty collective
+ * component can neither disturb nor hide anything.
+ *
+ * A collective is one row of a table: which side has how many blocks tells
+ * what data to expect, so filling and checking are written once.
+ */
+
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SIZES    256
+#define ALIGNMENT    64
+#define GUARD        (128 * 1024)  /* more than a segment that is sent whole by mistake */
+#define GUARD_EDGE   64            /* looked at after every repetition */
+#define GUARD_BYTE   0xA5
+#define CLEAR_BYTE   0x5A
+#define MIN_REPS     3
+#define CHECKS       10            /* repetitions checked per size, about */
+#define EFFICIENCY   0.955         /* payload per byte on a link: TCP over Ethernet, 1500-byte frames */
+
+enum { TAG_BARRIER = 1, TAG_CONTROL = 2, TAG_LEFT = 3 };
+enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2 };
+
+/* ---- what is measured ---- */
+
+struct shape {
+    int ranks;
+    int nodes;
+    int root;       /* -1: every rank in turn */
+    int *node_of;   /* by rank */
+    int *ppn;       /* by node */
+};
+
+struct call {
+    MPI_Comm comm;
+    MPI_Datatype type;
+    MPI_Op op;
+    int count;
+    int root;
+    void *send;
+    void *recv;
+};
+
+enum who { NOBODY, ROOT, EVERYONE };
+
+struct side {
+    enum who who;
+    int many;       /* a block for each rank, or only one */
+};
+
+struct collective {
+    const char *name;
+    const char *help;
+    struct side send;
+    struct side recv;
+    int reduces;
+    int in_place;   /* the root sends from its receive buffer */
+    void (*run)(const struct call *c);
+    double (*bound)(const struct shape *s);  /* blocks that must cross the busiest link, one way */
+};
+
+static void run_bcast(const struct call *c)
+{
+    MPI_Bcast(c->recv, c->count, c->type, c->root, c->comm);
+}
+
+static void run_reduce(const struct call *c)
+{
+    MPI_Reduce(c->send, c->recv, c->count, c->type, c->op, c->root, c->comm);
+}
+
+static void run_allreduce(const struct call *c)
+{
+    MPI_Allreduce(c->send, c->recv, c->count, c->type, c->op, c->comm);
+}
+
+static void run_reduce_scatter_block(const struct call *c)
+{
+    MPI_Reduce_scatter_block(c->send, c->recv, c->count, c->type, c->op, c->comm);
+}
+
+static void run_allgather(const struct call *c)
+{
+    MPI_Allgather(c->send, c->count, c->type, c->recv, c->count, c->type, c->comm);
+}
+
+static void run_alltoall(const struct call *c)
+{
+    MPI_Alltoall(c->send, c->count, c->type, c->recv, c->count, c->type, c->comm);
+}
+
+static void run_gather(const struct call *c)
+{
+    MPI_Gather(c->send, c->count, c->type, c->recv, c->count, c->type, c->root, c->comm);
+}
+
+static void run_scatter(const struct call *c)
+{
+    MPI_Scatter(c->send, c->count, c->type, c->recv, c->count, c->type, c->root, c->comm);
+}
+
+static void run_barrier(const struct call *c)
+{
+    MPI_Barrier(c->comm);
+}
+
+static void run_ibcast(const struct call *c)
+{
+    MPI_Request request;
+
+    MPI_Ibcast(c->recv, c->count, c->type, c->root, c->comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void run_ireduce(const struct call *c)
+{
+    MPI_Request request;
+
+    MPI_Ireduce(c->send, c->recv, c->count, c->type, c->op, c->root, c->comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void run_iallreduce(const struct call *c)
+{
+    MPI_Request request;
+
+    MPI_Iallreduce(c->send, c->recv, c->count, c->type, c->op, c->comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static double bound_one(const struct shape *s)
+{
+    (void) s;
+    return 1.0;
+}
+
+static double bound_none(const struct shape *s)
+{
+    (void) s;
+    return 0.0;
+}
+
+static double bound_allreduce(const struct shape *s)
+{
+    return 2.0 * (s->nodes - 1) / s->nodes;
+}
+
+/* The node with the fewest ranks misses (or has to give away) the most. */
+static double bound_others(const struct shape *s)
+{
+    int fewest = s->ppn[0];
+
+    for (int n = 1; n < s->nodes; ++n) {
+        fewest = s->ppn[n] < fewest ? s->ppn[n] : fewest;
+    }
+    return s->ranks - fewest;
+}
+
+static double bound_alltoall(const struct shape *s)
+{
+    double most = 0.0;
+
+    for (int n = 0; n < s->nodes; ++n) {
+        double blocks = (double) s->ppn[n] * (s->ranks - s->ppn[n]);
+        most = blocks > most ? blocks : most;
+    }
+    return most;
+}
+
+/* While the root rotates, the bound is that of the most favourable root. */
+static double bound_rooted(const struct shape *s)
+{
+    int largest = 0;
+
+    if (s->root >= 0) {
+        return s->ranks - s->ppn[s->node_of[s->root]];
+    }
+    for (int n = 0; n < s->nodes; ++n) {
+        largest = s->ppn[n] > largest ? s->ppn[n] : largest;
+    }
+    return s->ranks - largest;
+}
+
+static const struct collective collectives[] = {
+    /* name, help,                                      send,           recv, reduces, in place, run, bound */
+    { "bcast", "one rank's data to all",
+      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, bound_one },
+    { "reduce", "the sum over all ranks, at the root",
+      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, bound_one },
+    { "allreduce", "the sum over all ranks, at every rank",
+      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, bound_allreduce },
+    { "allgather", "every rank's block to every rank",
+      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, bound_others },
+    { "alltoall", "a block of its own from each rank to each rank",
+      { EVERYONE, 1 }, { EVERYONE, 1 }, 0, 0, run_alltoall, bound_alltoall },
+    { "gather", "every rank's block to the root",
+      { EVERYONE, 0 }, { ROOT, 1 },     0, 0, run_gather, bound_rooted },
+    { "scatter", "a block from the root to each rank",
+      { ROOT, 1 },     { EVERYONE, 0 }, 0, 0, run_scatter, bound_rooted },
+    { "reduce_scatter_block", "each rank gets its block of the sum",
+      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, bound_others },
+    { "barrier", "wait for all ranks; the size does not matter",
+      { NOBODY, 0 },   { NOBODY, 0 },   0, 0, run_barrier, bound_none },
+    { "ibcast", "nonblocking bcast, waited for at once",
+      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_ibcast, bound_one },
+    { "ireduce", "nonblocking reduce, waited for at once",
+      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_ireduce, bound_one },
+    { "iallreduce", "nonblocking allreduce, waited for at once",
+      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_iallreduce, bound_allreduce },
+};
+#define N_COLLECTIVES ((int) (sizeof(collectives) / sizeof(collectives[0])))
+
+/* Repetitions and warm-up where the user names none; the time limit still cuts them. */
+static const struct { size_t up_to; int reps; int warmup; } defaults[] = {
+    { 8 * 1024,    1000, 40 },
+    { 64 * 1024,    300, 20 },
+    { 1024 * 1024,  100,  4 },
+    { SIZE_MAX,      50,  2 },
+};
+
+struct bench {
+    /* options */
+    const struct collective *coll;
+    size_t sizes[MAX_SIZES];
+    int n_sizes;
+    int reps;          /* 0: by size */
+    int warmup;        /* -1: by size */
+    int offset;
+    int root;          /* -1: rotates */
+    int check;
+    int csv;
+    int first;
+    int help;
+    double rate;       /* payload bytes per microsecond, 0: unknown */
+    double max_time;   /* seconds, 0: none */
+    size_t memory;
+    const char *samples_name;
+    char error[512];   /* the first thing wrong with the options */
+    /* the run */
+    int rank;
+    int ranks;
+    struct shape shape;
+    unsigned char *send_area, *recv_area;
+    FILE *out;
+    FILE *samples;
+};
+
+/* One size of a run. */
+struct point {
+    size_t bytes;
+    size_t unit;        /* width of a checked value, and of an element that is reduced */
+    int reps;
+    unsigned char *send, *recv;
+    long wrong;
+};
+
+/* ---- point-to-point exchange ---- */
+
+static void barrier(const struct bench *b)
+{
+    for (int distance = 1; distance < b->ranks; distance *= 2) {
+        MPI_Sendrecv(NULL, 0, MPI_BYTE, (b->rank + distance) % b->ranks, TAG_BARRIER,
+                     NULL, 0, MPI_BYTE, (b->rank - distance + b->ranks) % b->ranks, TAG_BARRIER,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Everybody learns rank 0's number. */
+static int agree(const struct bench *b, int value)
+{
+    if (0 != b->rank) {
+        MPI_Recv(&value, 1, MPI_INT, 0, TAG_CONTROL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return value;
+    }
+    for (int r = 1; r < b->ranks; ++r) {
+        MPI_Send(&value, 1, MPI_INT, r, TAG_CONTROL, MPI_COMM_WORLD);
+    }
+    return value;
+}
+
+static void *allocate(size_t bytes)
+{
+    void *p = NULL;
+
+    bytes = bytes > 0 ? bytes : 1;
+    if (0 != posix_memalign(&p, ALIGNMENT, bytes)) {
+        fprintf(stderr, "han_bench: no memory for %zu bytes; use smaller sizes or -M\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
+    }
+    return p;
+}
+
+/* At rank 0, times[] becomes that of the slowest rank. */
+static void slowest(const struct bench *b, double *times, int n)
+{
+    double *other;
+
+    if (0 != b->rank) {
+        MPI_Send(times, n, MPI_DOUBLE, 0, TAG_CONTROL, MPI_COMM_WORLD);
+        return;
+    }
+    other = allocate((size_t) n * sizeof(*other));
+    for (int r = 1; r < b->ranks; ++r) {
+        MPI_Recv(other, n, MPI_DOUBLE, r, TAG_CONTROL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < n; ++i) {
+            times[i] = other[i] > times[i] ? other[i] : times[i];
+        }
+    }
+    free(other);
+}
+
+/* At rank 0, the sum over all ranks. */
+static long total(const struct bench *b, long value)
+{
+    long other;
+
+    if (0 != b->rank) {
+        MPI_Send(&value, 1, MPI_LONG, 0, TAG_CONTROL, MPI_COMM_WORLD);
+        return value;
+    }
+    for (int r = 1; r < b->ranks; ++r) {
+        MPI_Recv(&other, 1, MPI_LONG, r, TAG_CONTROL, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        value += other;
+    }
+    return value;
+}
+
+/* Rank 0 learns which ranks share a node, by host name. */
+static void find_nodes(struct bench *b)
+{
+    struct shape *s = &b->shape;
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    char *names;
+    int length, n;
+
+    MPI_Get_processor_name(name, &length);
+    if (0 != b->rank) {
+        MPI_Send(name, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, 0, TAG_CONTROL, MPI_COMM_WORLD);
+        return;
+    }
+    s->ranks = b->ranks;
+    s->root = b->root;
+    s->node_of = allocate((size_t) b->ranks * sizeof(int));
+    s->ppn = allocate((size_t) b->ranks * sizeof(int));
+    names = allocate((size_t) b->ranks * MPI_MAX_PROCESSOR_NAME);
+    for (int r = 0; r < b->ranks; ++r) {
+        if (r > 0) {
+            MPI_Recv(name, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, r, TAG_CONTROL, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        }
+        for (n = 0; n < s->nodes; ++n) {
+            if (0 == strcmp(name, names + (size_t) n * MPI_MAX_PROCESSOR_NAME)) {
+                break;
+            }
+        }
+        if (n == s->nodes) {
+            strcpy(names + (size_t) n * MPI_MAX_PROCESSOR_NAME, name);
+            s->ppn[n] = 0;
+            ++s->nodes;
+        }
+        s->node_of[r] = n;
+        ++s->ppn[n];
+    }
+    free(names);
+}
+
+/* ---- data: filled and checked in units of 8 bytes, or of 1 where the size is ragged ---- */
+
+static uint64_t mix(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* A stream of values. In a reduction rank r contributes its weight times the stream, modulo 2^64, so the result of
+ * MPI_SUM is the sum of the weights times the stream, whatever the order. Bytes are reduced by MPI_BXOR, and rank r
+ * contributes the stream and-ed with its mask: sums of bytes saturate in Open MPI's op/avx where they should wrap. */
+struct pattern {
+    uint64_t key;
+    uint64_t weight;
+    uint64_t mask;
+};
+
+static uint64_t value_at(struct pattern p, size_t i, size_t unit)
+{
+    if (sizeof(uint64_t) == unit) {
+        return mix(p.key + i) * p.weight;
+    }
+    return (uint8_t) ((mix(p.key + i / 8) >> (8 * (i % 8))) & p.mask);
+}
+
+static void fill(unsigned char *buffer, const struct point *pt, struct pattern p)
+{
+    for (size_t i = 0; i < pt->bytes / pt->unit; ++i) {
+        uint64_t value = value_at(p, i, pt->unit);
+        if (sizeof(value) == pt->unit) {
+            memcpy(buffer + i * sizeof(value), &value, sizeof(value));
+        } else {
+            buffer[i] = (unsigned char) value;
+        }
+    }
+}
+
+static long differing(const unsigned char *buffer, const struct point *pt, struct pattern p)
+{
+    long wrong = 0;
+
+    for (size_t i = 0; i < pt->bytes / pt->unit; ++i) {
+        uint64_t found = buffer[i];
+        if (sizeof(found) == pt->unit) {
+            memcpy(&found, buffer + i * sizeof(found), sizeof(found));
+        }
+        wrong += found != value_at(p, i, pt->unit);
+    }
+    return wrong;
+}
+
+static uint64_t seed_of(const struct point *pt, int rep, int root)
+{
+    return mix(mix(mix(pt->bytes) + (uint64_t) rep) + (uint64_t) root);
+}
+
+static uint64_t weight_of(uint64_t seed, int rank)
+{
+    return mix(seed ^ mix((uint64_t) rank)) | 1;
+}
+
+static struct pattern sent_block(const struct collective *coll, uint64_t seed, int rank, int block)
+{
+    struct pattern p = { mix(seed + (uint64_t) block), 1, UINT8_MAX };
+
+    if (coll->reduces) {
+        p.weight = p.mask = weight_of(seed, rank);
+    } else {
+        p.key = mix(p.key + (uint64_t) rank);
+    }
+    return p;
+}
+
+static struct pattern expected_block(const struct bench *b, uint64_t seed, int root, int block)
+{
+    const struct collective *coll = b->coll;
+    int from = coll->recv.many ? block : root;
+    struct pattern p = sent_block(coll, seed, from, coll->send.many ? b->rank : 0);
+
+    if (coll->reduces) {
+        p.weight = p.mask = 0;
+        for (int r = 0; r < b->ranks; ++r) {
+            p.weight += weight_of(seed, r);
+            p.mask ^= weight_of(seed, r);
+        }
+    }
+    return p;
+}
+
+static int blocks(const struct bench *b, struct side side, int root)
+{
+    int here = EVERYONE == side.who || (ROOT == side.who && root == b->rank);
+
+    return here ? (side.many ? b->ranks : 1) : 0;
+}
+
+/* The most that any root makes this rank hold. */
+static size_t side_bytes(const struct bench *b, struct side side, size_t bytes)
+{
+    return NOBODY == side.who ? 0 : (side.many ? (size_t) b->ranks : 1) * bytes;
+}
+
+static void paint_guards(unsigned char *buffer, size_t bytes)
+{
+    memset(buffer - GUARD, GUARD_BYTE, GUARD);
+    memset(buffer + bytes, GUARD_BYTE, GUARD);
+}
+
+static long differing_bytes(const unsigned char *at, size_t width)
+{
+    long wrong = 0;
+
+    if (GUARD_BYTE == at[0] && 0 == memcmp(at, at + 1, width - 1)) {
+        return 0;
+    }
+    for (size_t i = 0; i < width; ++i) {
+        wrong += GUARD_BYTE != at[i];
+    }
+    return wrong;
+}
+
+static long broken_guards(const unsigned char *buffer, size_t bytes, size_t width)
+{
+    return differing_bytes(buffer - width, width) + differing_bytes(buffer + bytes, width);
+}
+
+static void prepare(const struct bench *b, const struct point *pt, int rep, int root)
+{
+    const struct collective *coll = b->coll;
+    uint64_t seed = seed_of(pt, rep, root);
+    size_t sent = side_bytes(b, coll->send, pt->bytes);
+    size_t received = side_bytes(b, coll->recv, pt->bytes);
+
+    paint_guards(pt->send, sent);
+    paint_guards(pt->recv, received);
+    memset(pt->recv, CLEAR_BYTE, received);
+    for (int j = 0; j < blocks(b, coll->send, root); ++j) {
+        fill(pt->send + (size_t) j * pt->bytes, pt, sent_block(coll, seed, b->rank, j));
+    }
+    if (coll->in_place && root == b->rank) {
+        fill(pt->recv, pt, sent_block(coll, seed, root, 0));
+    }
+}
+
+/* A barrier that one rank enters late: nobody may have left it before. */
+static long check_barrier(const struct bench *b, MPI_Comm comm, int rep)
+{
+    const double delay = 0.005;
+    int late = rep % b->ranks;
+    int early = 0;
+    double begin;
+
+    if (late != b->rank) {
+        MPI_Barrier(comm);
+        MPI_Send(NULL, 0, MPI_BYTE, late, TAG_LEFT, MPI_COMM_WORLD);
+        return 0;
+    }
+    begin = MPI_Wtime();
+    while (!early && MPI_Wtime() - begin < delay) {
+        MPI_Iprobe(MPI_ANY_SOURCE, TAG_LEFT, MPI_COMM_WORLD, &early, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(comm);
+    for (int r = 1; r < b->ranks; ++r) {
+        MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, TAG_LEFT, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    return early;
+}
+
+/* Received values, guards, and that the send buffer is as it was. */
+static long wrong_values(const struct bench *b, const struct point *pt, MPI_Comm comm, int rep,
+                         int root)
+{
+    const struct collective *coll = b->coll;
+    uint64_t seed = seed_of(pt, rep, root);
+    int received = blocks(b, coll->recv, root);
+    long wrong = 0;
+
+    if (NOBODY == coll->recv.who) {
+        return check_barrier(b, comm, rep);
+    }
+    for (int j = 0; j < received; ++j) {
+        wrong += differing(pt->recv + (size_t) j * pt->bytes, pt,
+                           expected_block(b, seed, root, j));
+    }
+    for (size_t i = 0; 0 == received && i < pt->bytes; ++i) {  /* not significant here */
+        wrong += CLEAR_BYTE != pt->recv[i];
+    }
+    for (int j = 0; j < blocks(b, coll->send, root); ++j) {
+        wrong += differing(pt->send + (size_t) j * pt->bytes, pt,
+                           sent_block(coll, seed, b->rank, j));
+    }
+    wrong += broken_guards(pt->recv, side_bytes(b, coll->recv, pt->bytes), GUARD);
+    wrong += broken_guards(pt->send, side_bytes(b, coll->send, pt->bytes), GUARD);
+    return wrong;
+}
+
+/* ---- measuring ---- */
+
+static int coprime_stride(int n)
+{
+    int stride = (int) (0.618 * n);
+
+    for (; stride > 1; --stride) {
+        int x = n, y = stride;
+        while (0 != y) {
+            int rest = x % y;
+            x = y;
+            y = rest;
+        }
+        if (1 == x) {
+            break;
+        }
+    }
+    return stride > 1 ? stride : 1;
+}
+
+static int root_of(const struct bench *b, int rep)
+{
+    if (b->root >= 0) {
+        return b->root;
+    }
+    return (int) ((long) rep * coprime_stride(b->ranks) % b->ranks);
+}
+
+static int is_checked(const struct bench *b, const struct point *pt, int i)
+{
+    int stride = pt->reps / CHECKS > 0 ? pt->reps / CHECKS : 1;
+
+    return b->check && (0 == i % stride || i == pt->reps / 2 || i == pt->reps - 1);
+}
+
+/* Microseconds of this rank. */
+static double repetition(const struct bench *b, struct point *pt, int rep, int checked)
+{
+    int root = root_of(b, rep);
+    struct call c = { MPI_COMM_WORLD, MPI_BYTE, MPI_SUM, (int) pt->bytes, root, pt->send, pt->recv };
+    double begin, end;
+
+    if (b->coll->reduces) {
+        c.type = 1 == pt->unit ? MPI_BYTE : MPI_UINT64_T;
+        c.op = 1 == pt->unit ? MPI_BXOR : MPI_SUM;
+        c.count = (int) (pt->bytes / pt->unit);
+    }
+    if (b->first) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &c.comm);
+    }
+    if (checked) {
+        prepare(b, pt, rep, root);
+    }
+    barrier(b);
+    begin = MPI_Wtime();
+    b->coll->run(&c);
+    end = MPI_Wtime();
+    if (checked) {
+        pt->wrong += wrong_values(b, pt, c.comm, rep, root);
+    } else if (b->check) {
+        pt->wrong += broken_guards(pt->recv, side_bytes(b, b->coll->recv, pt->bytes), GUARD_EDGE);
+    }
+    if (b->first) {
+        MPI_Comm_free(&c.comm);
+    }
+    return 1e6 * (end - begin);
+}
+
+static void default_counts(const struct bench *b, size_t bytes, int *reps, int *warmup)
+{
+    int i = 0;
+
+    while (bytes > defaults[i].up_to) {
+        ++i;
+    }
+    *reps = b->reps > 0 ? b->reps : defaults[i].reps;
+    *warmup = b->warmup >= 0 ? b->warmup : defaults[i].warmup;
+    if (b->first) {
+        *reps = b->reps > 0 ? b->reps : 50;
+        *warmup = b->warmup >= 0 ? b->warmup : 1;
+    }
+}
+
+/* As many repetitions as fit, equal on all ranks. */
+static int fitting(const struct bench *b, int wanted, double micros, double share, int at_least)
+{
+    double seconds = b->max_time * share;
+
+    at_least = wanted < at_least ? wanted : at_least;
+    if (seconds > 0.0 && micros > 0.0 && wanted * micros > 1e6 * seconds) {
+        wanted = (int) (1e6 * seconds / micros);
+    }
+    return agree(b, wanted < at_least ? at_least : wanted);
+}
+
+/* Warm up; the last of these times says how many repetitions fit. */
+static void warm_up(const struct bench *b, struct point *pt, int warmup)
+{
+    double micros = 0.0;
+    int rep = b->offset;
+
+    prepare(b, pt, rep, root_of(b, rep));
+    for (int i = 0; i < warmup; ++i) {
+        double mine = repetition(b, pt, rep + i, 0);
+        if (0 == i || i == warmup - 1) {
+            slowest(b, &mine, 1);
+            micros = mine;
+        }
+        if (0 == i) {
+            warmup = fitting(b, warmup, micros, 0.2, 1);
+        }
+    }
+    pt->reps = fitting(b, pt->reps, micros, 1.0, MIN_REPS);
+    pt->wrong = 0;  /* what warm-up found is found again */
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+static void print_header(const struct bench *b)
+{
+    const struct shape *s = &b->shape;
+    int least = s->ppn[0], most = s->ppn[0];
+
+    if (b->csv) {
+        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,ratio,wrong\n");
+        return;
+    }
+    for (int n = 1; n < s->nodes; ++n) {
+        least = s->ppn[n] < least ? s->ppn[n] : least;
+        most = s->ppn[n] > most ? s->ppn[n] : most;
+    }
+    fprintf(b->out, "# %s%s, %d rank%s on %d node%s", b->coll->name,
+            b->first ? ", first call on a new communicator" : "", s->ranks,
+            1 == s->ranks ? "" : "s", s->nodes, 1 == s->nodes ? "" : "s");
+    if (s->nodes > 1 && least == most) {
+        fprintf(b->out, " (%d each)", least);
+    } else if (s->nodes > 1) {
+        fprintf(b->out, " (%d to %d each)", least, most);
+    }
+    if (b->root >= 0) {
+        fprintf(b->out, ", root %d", b->root);
+    } else {
+        fprintf(b->out, ", root rotates");
+    }
+    fprintf(b->out, "; time of the slowest rank in microseconds\n");
+    fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s\n", "bytes", "reps", "median", "minimum",
+            "wire bound", "ratio", "wrong");
+}
+
+static void print_row(const struct bench *b, const struct point *pt, double median, double minimum)
+{
+    double blocks_moved = b->shape.nodes > 1 ? b->coll->bound(&b->shape) : 0.0;
+    double bound = b->rate > 0.0 ? blocks_moved * (double) pt->bytes / b->rate : 0.0;
+    char bound_text[32] = "-", ratio_text[32] = "-", wrong_text[32] = "-";
+
+    if (bound > 0.0) {
+        snprintf(bound_text, sizeof(bound_text), "%.1f", bound);
+        snprintf(ratio_text, sizeof(ratio_text), "%.2f", median / bound);
+    }
+    if (b->check) {
+        snprintf(wrong_text, sizeof(wrong_text), "%ld", pt->wrong);
+    }
+    if (b->csv) {
+        fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s\n", b->coll->name, pt->bytes, pt->reps, median,
+                minimum, bound_text, ratio_text, wrong_text);
+    } else {
+        fprintf(b->out, "%10zu %6d %12.1f %12.1f %12s %7s %7s\n", pt->bytes, pt->reps, median,
+                minimum, bound_text, ratio_text, wrong_text);
+    }
+    fflush(b->out);
+}
+
+static void report(const struct bench *b, const struct point *pt, double *times)
+{
+    int n = pt->reps;
+
+    for (int i = 0; NULL != b->samples && i < n; ++i) {
+        fprintf(b->samples, "%s,%zu,%d,%d,%.2f\n", b->coll->name, pt->bytes, b->offset + i,
+                root_of(b, b->offset + i), times[i]);
+    }
+    if (NULL != b->samples) {
+        fflush(b->samples);
+    }
+    qsort(times, (size_t) n, sizeof(*times), by_value);
+    print_row(b, pt, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
+}
+
+/* Wrong values of all ranks, known at rank 0. */
+static long measure(const struct bench *b, size_t bytes)
+{
+    struct point pt = { .bytes = bytes, .unit = 0 == bytes % 8 ? 8 : 1,
+                        .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
+    double *times;
+    int warmup;
+
+    default_counts(b, bytes, &pt.reps, &warmup);
+    warm_up(b, &pt, warmup);
+    times = allocate((size_t) pt.reps * sizeof(*times));
+    for (int i = 0; i < pt.reps; ++i) {
+        times[i] = repetition(b, &pt, b->offset + i, is_checked(b, &pt, i));
+    }
+    slowest(b, times, pt.reps);
+    pt.wrong = total(b, pt.wrong);
+    if (0 == b->rank) {
+        report(b, &pt, times);
+    }
+    free(times);
+    return pt.wrong;
+}
+
+/* ---- options ---- */
+
+static void complain(struct bench *b, const char *format, ...)
+{
+    va_list args;
+
+    if ('\0' == b->error[0]) {
+        va_start(args, format);
+        vsnprintf(b->error, sizeof(b->error), format, args);
+        va_end(args);
+    }
+}
+
+/* "64K" and the like; 0 if it is none. */
+static size_t parse_size(const char *text, const char **end)
+{
+    static const char suffixes[] = "KMG";
+    char *rest;
+    unsigned long long value;
+    const char *suffix;
+
+    *end = text;
+    if (!isdigit((unsigned char) *text)) {
+        return 0;
+    }
+    errno = 0;
+    value = strtoull(text, &rest, 10);
+    *end = rest;
+    if (0 != errno || value > (1ULL << 40)) {
+        return 0;
+    }
+    suffix = '\0' != *rest ? strchr(suffixes, toupper((unsigned char) *rest)) : NULL;
+    if (NULL != suffix) {
+        value <<= 10 * (suffix - suffixes + 1);
+        ++*end;
+    }
+    if ('B' == **end || 'b' == **end) {
+        ++*end;
+    }
+    return (size_t) value;
+}
+
+static void add_size(struct bench *b, size_t bytes)
+{
+    if (MAX_SIZES == b->n_sizes) {
+        complain(b, "more than %d sizes", MAX_SIZES);
+        return;
+    }
+    b->sizes[b->n_sizes++] = bytes;
+}
+
+/* A list of sizes and ranges; a range MIN:MAX doubles. */
+static void parse_sizes(struct bench *b, const char *option, const char *text, int range_only)
+{
+    const char *at = text, *end;
+
+    b->n_sizes = 0;
+    for (;;) {
+        size_t from = parse_size(at, &end), to = from;
+        if (':' == *end) {
+            to = parse_size(end + 1, &end);
+        } else if (range_only) {
+            from = 1;
+        }
+        if (0 == from || to < from || to > INT_MAX || ('\0' != *end && ',' != *end)
+            || (range_only && '\0' != *end)) {
+            complain(b, "%s '%s': expected %s, sizes from 1 to %d with K, M or G, for example %s",
+                     option, text, range_only ? "MIN:MAX or MAX" : "a list or MIN:MAX", INT_MAX,
+                     range_only ? "8:4M" : "8,1K,64K or 8:4M");
+            return;
+        }
+        for (; from <= to; from *= 2) {
+            add_size(b, from);
+        }
+        if ('\0' == *end) {
+            return;
+        }
+        at = end + 1;
+    }
+}
+
+static long parse_number(struct bench *b, const char *option, const char *text, long least,
+                         long most)
+{
+    char *end;
+    long value;
+
+    errno = 0;
+    value = strtol(text, &end, 10);
+    if (0 != errno || end == text || '\0' != *end || value < least || value > most) {
+        complain(b, "%s '%s': expected a number from %ld to %ld", option, text, least, most);
+        return least;
+    }
+    return value;
+}
+
+/* Payload bytes per microsecond. */
+static double parse_rate(struct bench *b, const char *text)
+{
+    static const struct { const char *name; double bits; } units[] = {
+        { "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 },
+    };
+    char *end;
+    double value = strtod(text, &end);
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
+        if (end != text && value > 0.0 && 0 == strcasecmp(end, units[i].name)) {
+            return value * units[i].bits / 8e6 * EFFICIENCY;
+        }
+    }
+    complain(b, "--rate '%s': expected a rate in bit, kbit, mbit or gbit per second, for example"
+             " 200mbit", text);
+    return 0.0;
+}
+
+static double parse_seconds(struct bench *b, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    if (end == text || '\0' != *end || !(value > 0.0) || value > 86400.0) {
+        complain(b, "--max-time '%s': expected seconds, more than 0 and at most 86400", text);
+    }
+    return value;
+}
+
+static void parse_collective(struct bench *b, const char *name)
+{
+    char known[384] = "";
+
+    for (int i = 0; i < N_COLLECTIVES; ++i) {
+        if (0 == strcmp(name, collectives[i].name)) {
+            b->coll = &collectives[i];
+            return;
+        }
+        strcat(strcat(known, " "), collectives[i].name);
+    }
+    complain(b, "collective '%s' is unknown; known are:%s", name, known);
+}
+
+enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
+       OPT_FIRST, OPT_OFFSET };
+
+static const struct option long_options[] = {
+    { "sizes", required_argument, NULL, OPT_SIZES },
+    { "iterations", required_argument, NULL, 'i' },
+    { "warmup", required_argument, NULL, 'x' },
+    { "root", required_argument, NULL, 'r' },
+    { "check", no_argument, NULL, 'c' },
+    { "no-check", no_argument, NULL, OPT_NO_CHECK },
+    { "collective", required_argument, NULL, OPT_COLLECTIVE },
+    { "samples", required_argument, NULL, OPT_SAMPLES },
+    { "csv", no_argument, NULL, OPT_CSV },
+    { "rate", required_argument, NULL, OPT_RATE },
+    { "max-time", required_argument, NULL, OPT_MAX_TIME },
+    { "first", no_argument, NULL, OPT_FIRST },
+    { "offset", required_argument, NULL, OPT_OFFSET },
+    { "memory", required_argument, NULL, 'M' },
+    { "help", no_argument, NULL, 'h' },
+    { NULL, 0, NULL, 0 },
+};
+
+static void take_option(struct bench *b, int option, char **argv)
+{
+    const char *end;
+
+    switch (option) {
+    case 'm':            parse_sizes(b, "-m", optarg, 1); break;
+    case 'i':            b->reps = (int) parse_number(b, "-i", optarg, 1, 10000000); break;
+    case 'x':            b->warmup = (int) parse_number(b, "-x", optarg, 0, 10000000); break;
+    case 'r':            b->root = (int) parse_number(b, "-r", optarg, 0, b->ranks - 1); break;
+    case 'c':            b->check = 1; break;
+    case 'h':            b->help = 1; break;
+    case 'M':
+        b->memory = parse_size(optarg, &end);
+        if (0 == b->memory || '\0' != *end) {
+            complain(b, "-M '%s': expected a size, for example 512M", optarg);
+        }
+        break;
+    case OPT_SIZES:      parse_sizes(b, "--sizes", optarg, 0); break;
+    case OPT_COLLECTIVE: parse_collective(b, optarg); break;
+    case OPT_NO_CHECK:   b->check = 0; break;
+    case OPT_SAMPLES:    b->samples_name = optarg; break;
+    case OPT_CSV:        b->csv = 1; break;
+    case OPT_RATE:       b->rate = parse_rate(b, optarg); break;
+    case OPT_MAX_TIME:   b->max_time = parse_seconds(b, optarg); break;
+    case OPT_FIRST:      b->first = 1; break;
+    case OPT_OFFSET:     b->offset = (int) parse_number(b, "--offset", optarg, 0, 10000000); break;
+    case ':':
+        complain(b, "option '%s' needs a value; --help lists the options", argv[optind - 1]);
+        break;
+    default:
+        complain(b, "option '%s' is unknown; --help lists the options", argv[optind - 1]);
+    }
+}
+
+static void parse_options(struct bench *b, int argc, char **argv)
+{
+    int option;
+
+    opterr = 0;
+    while (-1 != (option = getopt_long(argc, argv, ":m:i:x:r:chM:", long_options, NULL))) {
+        take_option(b, option, argv);
+    }
+    if (optind < argc && NULL == b->coll) {
+        parse_collective(b, argv[optind++]);
+    }
+    if (optind < argc) {
+        complain(b, "'%s' is one word too many; one collective is measured at a time",
+                 argv[optind]);
+    }
+    if (NULL == b->coll) {
+        b->coll = &collectives[0];
+    }
+    if (0 == b->n_sizes) {
+        parse_sizes(b, "--sizes", "8:1M", 0);
+    }
+    if (NOBODY == b->coll->recv.who && !b->coll->in_place) {
+        b->sizes[0] = 0;
+        b->n_sizes = 1;
+    }
+    if (b->max_time <= 0.0 && 0 == b->reps) {
+        b->max_time = 3.0;
+    }
+}
+
+static void print_help(void)
+{
+    printf("han_bench [COLLECTIVE] [options]: time and check one collective of any MPI\n\n"
+           "Run it with mpirun. Each repetition counts with the time of its slowest rank.\n\n"
+           "  COLLECTIVE, --collective NAME  (default bcast)\n");
+    for (int i = 0; i < N_COLLECTIVES; ++i) {
+        printf("      %-22s%s\n", collectives[i].name, collectives[i].help);
+    }
+    printf("\n"
+           "  -m MIN:MAX      bytes of the count argument, doubling; -m MAX begins at 1\n"
+           "  --sizes LIST    a list such as 8,1K,64K, or 8:4M (default 8:1M)\n"
+           "  -i N            repetitions per size (default: by size, within --max-time)\n"
+           "  -x N            warm-up repetitions per size (default: by size)\n"
+           "  -r ROOT         the root (default: every rank in turn)\n"
+           "  --offset N      number of the first repetition, to go on rotating the root\n"
+           "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
+           "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
+           "  -c, --no-check  check values and guard bytes (default), or do not\n"
+           "  --rate RATE     link of a node, such as 200mbit: prints the bound of the wire\n"
+           "  --samples FILE  write every repetition's time; '-' is the standard output,\n"
+           "                  and the table then goes to the standard error\n"
+           "  --csv           the table as comma-separated values\n"
+           "  -M SIZE         leave out sizes that need more memory per rank (default 1G)\n"
+           "  -h, --help      this text\n\n"
+           "Exit code: 0, 1 if any value was wrong, 2 if an option was.\n", MIN_REPS);
+}
+
+/* Help, or what was wrong with the options. */
+static void finish_early(const struct bench *b)
+{
+    if (b->help) {
+        print_help();
+    } else {
+        fprintf(stderr, "han_bench: %s\n", b->error);
+    }
+}
+
+/* ---- the run ---- */
+
+/* Only rank 0 writes; all learn whether it can. */
+static int open_output(struct bench *b)
+{
+    int good = 1;
+
+    b->out = stdout;
+    if (0 == b->rank && NULL != b->samples_name) {
+        if (0 == strcmp("-", b->samples_name)) {
+            b->samples = stdout;
+            b->out = stderr;
+        } else if (NULL == (b->samples = fopen(b->samples_name, "w"))) {
+            fprintf(stderr, "han_bench: --samples '%s': %s\n", b->samples_name, strerror(errno));
+            good = 0;
+        }
+    }
+    if (NULL != b->samples) {
+        fprintf(b->samples, "collective,bytes,repetition,root,us\n");
+    }
+    return agree(b, good);
+}
+
+static size_t needed(const struct bench *b, size_t bytes)
+{
+    return side_bytes(b, b->coll->send, bytes) + side_bytes(b, b->coll->recv, bytes) + 4 * GUARD;
+}
+
+/* The number of sizes that are left. */
+static int leave_out_large(struct bench *b)
+{
+    int kept = 0;
+
+    for (int i = 0; i < b->n_sizes; ++i) {
+        if (needed(b, b->sizes[i]) <= b->memory) {
+            b->sizes[kept++] = b->sizes[i];
+        } else if (0 == b->rank) {
+            fprintf(stderr, "han_bench: %zu bytes left out: %zu bytes of memory per rank, -M allows"
+                    " %zu\n", b->sizes[i], needed(b, b->sizes[i]), b->memory);
+        }
+    }
+    b->n_sizes = kept;
+    return kept;
+}
+
+static void allocate_areas(struct bench *b)
+{
+    size_t largest = 0, sent, received;
+
+    for (int i = 0; i < b->n_sizes; ++i) {
+        largest = b->sizes[i] > largest ? b->sizes[i] : largest;
+    }
+    sent = side_bytes(b, b->coll->send, largest) + 2 * GUARD;
+    received = side_bytes(b, b->coll->recv, largest) + 2 * GUARD;
+    b->send_area = memset(allocate(sent), 0, sent);  /* no page is new while the clock runs */
+    b->recv_area = memset(allocate(received), 0, received);
+}
+
+static int run_all(struct bench *b)
+{
+    long wrong = 0;
+
+    if (!open_output(b) || 0 == leave_out_large(b)) {
+        return EXIT_USAGE;
+    }
+    find_nodes(b);
+    allocate_areas(b);
+    if (0 == b->rank) {
+        print_header(b);
+    }
+    for (int i = 0; i < b->n_sizes; ++i) {
+        wrong += measure(b, b->sizes[i]);
+    }
+    if (0 == b->rank && wrong > 0) {
+        fflush(b->out);
+        fprintf(stderr, "han_bench: %s gave %ld wrong values\n", b->coll->name, wrong);
+    }
+    if (NULL != b->samples && stdout != b->samples) {
+        fclose(b->samples);
+    }
+    free(b->shape.node_of);
+    free(b->shape.ppn);
+    free(b->send_area);
+    free(b->recv_area);
+    return agree(b, wrong > 0 ? EXIT_WRONG : EXIT_OK);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = { .warmup = -1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
+    int code;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+    parse_options(&b, argc, argv);
+    if (b.help || '\0' != b.error[0]) {
+        code = b.help ? EXIT_OK : EXIT_USAGE;
+        if (0 == b.rank) {
+            finish_early(&b);
+        }
+    } else {
+        code = run_all(&b);
+    }
+    MPI_Finalize();
+    return code;
+}

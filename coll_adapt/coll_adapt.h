@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * ADAPT: event-driven collectives (Luo et al., "ADAPT: An Event-Based Adaptive Collective Communication Framework").
+ * Declarations in sections, one for each source file. The first two sections are for other components, too.
+ */
+#ifndef MCA_COLL_ADAPT_H
+#define MCA_COLL_ADAPT_H
+
+#include "ompi_config.h"
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/op/op.h"
+#include "ompi/request/request.h"
+#include "opal/datatype/opal_convertor.h"
+
+#include "coll_adapt_core.h"
+#include "coll_adapt_tree.h"
+
+/* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
+
+/** The tree and the segments of one call. */
+typedef struct mca_coll_adapt_how_t {
+    mca_coll_adapt_tree_kind_t kind;
+    int degree;           /**< of chain and knomial */
+    size_t segment_size;  /**< bytes; 0: the message whole */
+    size_t segments;      /**< where not 0: this many segments instead */
+    int sends;            /**< outstanding to each peer, N in the paper */
+    int recvs;            /**< outstanding from each peer, M in the paper */
+    const mca_coll_adapt_tree_level_t *levels; /**< of ADAPT_TREE_TOPOLOGY, lowest first */
+    int level_count;
+} mca_coll_adapt_how_t;
+
+/** The collectives that ADAPT has; an index of arrays. */
+typedef enum {
+    ADAPT_BCAST,
+    ADAPT_REDUCE,
+    ADAPT_ALLREDUCE,
+    ADAPT_BARRIER,
+    ADAPT_COLLECTIVE_COUNT
+} mca_coll_adapt_collective_t;
+
+/** Arguments of a collective, in one piece. */
+typedef struct mca_coll_adapt_call_t {
+    mca_coll_adapt_collective_t collective;
+    const void *sbuf;
+    void *rbuf; /**< the buffer of bcast */
+    size_t count;
+    ompi_datatype_t *datatype;
+    ompi_op_t *op;
+    int root;
+    ompi_communicator_t *comm;
+} mca_coll_adapt_call_t;
+
+/* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
+
+/** Name of the module's class: whoever has a module of a component "adapt" knows by it that it is this one. */
+#define MCA_COLL_ADAPT_CLASS "mca_coll_adapt_event_module_t"
+
+/** A module; beside the MPI functions it has those that take tree and segment size as arguments. */
+typedef struct mca_coll_adapt_event_module_t {
+    mca_coll_base_module_t super;
+    /** Starts a collective, done as the caller says. */
+    int (*post)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
+} mca_coll_adapt_event_module_t;
+
+OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_adapt_event_module_t);
+
+int mca_coll_adapt_init_query(bool enable_progress_threads, bool enable_mpi_threads);
+mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int *priority);
+
+/* -- coll_adapt_component.c ---------------------------------------------------------------------------------------- */
+
+/** What the user can set for each collective; read anew in each call. */
+typedef struct mca_coll_adapt_settings_t {
+    int algorithm;
+    int segment_size;
+    int segments;
+    int max_send_requests;
+    int max_recv_requests;
+} mca_coll_adapt_settings_t;
+
+typedef struct mca_coll_adapt_component_t {
+    mca_coll_base_component_2_0_0_t super;
+    int priority;
+    int verbose;
+    int output;
+    mca_coll_adapt_settings_t settings[ADAPT_COLLECTIVE_COUNT];
+} mca_coll_adapt_component_t;
+
+OMPI_MODULE_DECLSPEC extern mca_coll_adapt_component_t mca_coll_adapt_component;
+
+/** The collectives' names, as in names of parameters. */
+extern const char *const mca_coll_adapt_collective_names[ADAPT_COLLECTIVE_COUNT];
+
+/* -- coll_adapt_op.c: the operation -------------------------------------------------------------------------------- */
+
+/** One collective operation: the user's request, the core, and the data. */
+typedef struct mca_coll_adapt_op_t {
+    ompi_request_t super;
+    mca_coll_adapt_core_t core;
+    bool core_made;
+    ompi_communicator_t *comm;
+    int tags[2]; /**< of the halves */
+    /* The message: packed bytes (bcast) or elements (reductions). */
+    const void *sbuf;
+    void *rbuf;
+    size_t count;             /**< units of the message */
+    size_t segment_count;     /**< units of a segment */
+    ptrdiff_t extent;         /**< from one unit to the next, 1 for bytes */
+    ompi_datatype_t *unit;    /**< what is sent: MPI_BYTE or the user's type */
+    ompi_datatype_t *datatype;
+    ompi_op_t *op;
+    /* Memory of segments under way, where the user's buffers do not serve. */
+    char *slots;
+    ptrdiff_t slot_offset;    /**< from the start of a slot to where a (possibly negative) lower bound wants it */
+    size_t slot_bytes;
+    opal_convertor_t convertor;
+} mca_coll_adapt_op_t;
+
+OBJ_CLASS_DECLARATION(mca_coll_adapt_op_t);
+
+/**
+ * Makes an operation of a call; tags are reserved here.
+ *
+ * @param persistent it is started by MPI_Start, as often as the user likes
+ * @returns OMPI_SUCCESS or an error (then there is no operation)
+ */
+int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
+                           mca_coll_adapt_op_t **op);
+
+/** Starts it. */
+void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op);
+
+/** Makes and starts it, as the request of a nonblocking collective. */
+int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           ompi_request_t **request);
+
+/** Makes it, starts it and waits for it. */
+int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+
+/* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
+
+int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                         mca_coll_base_module_t *module);
+int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                          ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                              struct ompi_info_t *info, ompi_request_t **request,
+                              mca_coll_base_module_t *module);
+int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
+                          ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
+                           ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                               int root, ompi_communicator_t *comm, struct ompi_info_t *info,
+                               ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                             ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                              ompi_communicator_t *comm, ompi_request_t **request,
+                              mca_coll_base_module_t *module);
+int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                                  ompi_communicator_t *comm, struct ompi_info_t *info,
+                                  ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
+                            mca_coll_base_module_t *module);
+int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                                mca_coll_base_module_t *module);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_adapt.h"
+
+#include "common/coll_variables.h"
+
+static int adapt_register(void);
+static int adapt_open(void);
+static int adapt_close(void);
+
+mca_coll_adapt_component_t mca_coll_adapt_component = {
+    .super = {
+        .collm_version = {
+            MCA_COLL_BASE_VERSION_2_0_0,
+            .mca_component_name = "adapt",
+            MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+            .mca_open_component = adapt_open,
+            .mca_close_component = adapt_close,
+            .mca_register_component_params = adapt_register,
+        },
+        .collm_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
+        .collm_init_query = mca_coll_adapt_init_query,
+        .collm_comm_query = mca_coll_adapt_comm_query,
+    },
+    /* Below all others: there for who asks for it (HAN, the user), and in nobody's way. */
+    .priority = 0,
+};
+
+const char *const mca_coll_adapt_collective_names[ADAPT_COLLECTIVE_COUNT] = {
+    [ADAPT_BCAST] = "bcast",
+    [ADAPT_REDUCE] = "reduce",
+    [ADAPT_ALLREDUCE] = "allreduce",
+    [ADAPT_BARRIER] = "barrier",
+};
+
+static const mca_coll_adapt_settings_t defaults[ADAPT_COLLECTIVE_COUNT] = {
+    [ADAPT_BCAST] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
+    [ADAPT_REDUCE] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
+    [ADAPT_ALLREDUCE] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
+    [ADAPT_BARRIER] = { ADAPT_TREE_AUTO, 0, 0, 1, 2 },
+};
+
+static int register_number(const char *collective, const char *what, const char *help, int minimum, int maximum,
+                           int *storage)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s_%s", collective, what);
+    return coll_variable_number(&mca_coll_adapt_component.super.collm_version, name, help, minimum, maximum, storage);
+}
+
+static int register_algorithm(const char *collective, int *storage)
+{
+    mca_base_var_enum_value_t values[ADAPT_TREE_COUNT + 1];
+    char name[64];
+
+    for (int kind = 0; kind < ADAPT_TREE_COUNT; ++kind) {
+        values[kind] = (mca_base_var_enum_value_t){ kind, mca_coll_adapt_trees[kind].name };
+    }
+    values[ADAPT_TREE_COUNT] = (mca_base_var_enum_value_t){ 0, NULL };
+    snprintf(name, sizeof(name), "%s_algorithm", collective);
+    return coll_variable_choice(&mca_coll_adapt_component.super.collm_version, name, "The tree", values, storage);
+}
+
+static int register_collective(const char *name, mca_coll_adapt_settings_t *settings)
+{
+    int rc = register_algorithm(name, &settings->algorithm);
+
+    if (OMPI_SUCCESS == rc) {
+        rc = register_number(name, "segment_size", "Segment size in bytes; 0: the message whole", 0, 1 << 30,
+                             &settings->segment_size);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = register_number(name, "segments", "Where not 0: that many segments, whatever the message's size", 0,
+                             1 << 20, &settings->segments);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = register_number(name, "max_send_requests", "Sends under way to each peer", 1, 1024,
+                             &settings->max_send_requests);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = register_number(name, "max_recv_requests",
+                             "Receives posted for each peer; more than sends, so that no message comes unexpected", 1,
+                             2048, &settings->max_recv_requests);
+    }
+    return rc;
+}
+
+static int adapt_register(void)
+{
+    const mca_base_component_t *self = &mca_coll_adapt_component.super.collm_version;
+    int rc;
+
+    rc = coll_variable_number(self, "priority", "Priority of the component; less than 0: it is not used at all",
+                              INT_MIN, INT_MAX, &mca_coll_adapt_component.priority);
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_number(self, "verbose", "0: silent; 2: each call (told by rank 0 of the communicator)", 0,
+                                  100, &mca_coll_adapt_component.verbose);
+    }
+    for (int i = 0; i < ADAPT_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
+        mca_coll_adapt_component.settings[i] = defaults[i];
+        rc = register_collective(mca_coll_adapt_collective_names[i], &mca_coll_adapt_component.settings[i]);
+    }
+    return rc;
+}
+
+static int adapt_open(void)
+{
+    mca_coll_adapt_component.output = opal_output_open(NULL);
+    return OMPI_SUCCESS;
+}
+
+static int adapt_close(void)
+{
+    opal_output_close(mca_coll_adapt_component.output);
+    mca_coll_adapt_component.output = 0;
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_adapt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/pml/pml.h"
+
+enum { MOST_TAGS = 2 };
+
+static inline mca_coll_adapt_op_t *op_of(const mca_coll_adapt_core_t *core)
+{
+    return core->task.context;
+}
+
+static inline bool is_root(const mca_coll_adapt_op_t *op)
+{
+    return -1 == op->core.task.tree.parent;
+}
+
+static inline bool is_leaf(const mca_coll_adapt_op_t *op)
+{
+    return 0 == op->core.task.tree.child_count;
+}
+
+/* Units in a segment; the last may be shorter. */
+static size_t units_of(const mca_coll_adapt_op_t *op, size_t segment)
+{
+    const size_t start = segment * op->segment_count, rest = op->count - start;
+
+    return rest < op->segment_count ? rest : op->segment_count;
+}
+
+static void *at(const void *buffer, const mca_coll_adapt_op_t *op, size_t segment)
+{
+    return (char *) buffer + (ptrdiff_t) (segment * op->segment_count) * op->extent;
+}
+
+static void *slot(const mca_coll_adapt_op_t *op, size_t index)
+{
+    return op->slots + index * op->slot_bytes - op->slot_offset;
+}
+
+/* -- the transport: Open MPI's point-to-point messages -- */
+
+static int transfer_complete(ompi_request_t *request)
+{
+    mca_coll_adapt_transfer_t *transfer = request->req_complete_cb_data;
+    const int rc = request->req_status.MPI_ERROR;
+
+    ompi_request_free(&request);
+    mca_coll_adapt_core_event(transfer, rc);
+    return 1; /* the request is gone */
+}
+
+/*
+ * A callback that is set on a request under way may be lost, where another thread completes the request at that moment.
+ * Therefore the request is made first, then given its callback, then started.
+ */
+static int transfer_start(mca_coll_adapt_transfer_t *transfer)
+{
+    const mca_coll_adapt_op_t *op = op_of(transfer->core);
+    const size_t units = units_of(op, transfer->segment);
+    const int tag = op->tags[transfer->half];
+    ompi_request_t *request;
+    int rc;
+
+    if (transfer->send) {
+        rc = MCA_PML_CALL(isend_init(transfer->buffer, units, op->unit, transfer->peer, tag,
+                                     MCA_PML_BASE_SEND_STANDARD, op->comm, &request));
+    } else {
+        rc = MCA_PML_CALL(irecv_init(transfer->buffer, units, op->unit, transfer->peer, tag, op->comm, &request));
+    }
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    request->req_complete_cb_data = transfer;
+    request->req_complete_cb = transfer_complete;
+    rc = MCA_PML_CALL(start(1, &request));
+    if (OMPI_SUCCESS != rc) {
+        ompi_request_free(&request);
+    }
+    return rc;
+}
+
+static void op_finish(mca_coll_adapt_core_t *core, int rc)
+{
+    mca_coll_adapt_op_t *op = op_of(core);
+
+    op->super.req_status.MPI_ERROR = rc;
+    ompi_request_complete(&op->super, true);
+}
+
+static const mca_coll_adapt_transport_t transport = { transfer_start, op_finish };
+
+/* -- data of a broadcast: packed bytes -- */
+
+static void *bcast_place(mca_coll_adapt_core_t *core, size_t segment)
+{
+    const mca_coll_adapt_op_t *op = op_of(core);
+
+    return NULL == op->slots ? at(op->rbuf, op, segment) : slot(op, segment % core->task.window);
+}
+
+typedef int32_t (*convert_t)(opal_convertor_t *convertor, struct iovec *iov, uint32_t *iov_count, size_t *bytes);
+
+static int bcast_convert(mca_coll_adapt_core_t *core, size_t segment, convert_t function)
+{
+    mca_coll_adapt_op_t *op = op_of(core);
+    struct iovec iov = { .iov_base = bcast_place(core, segment), .iov_len = units_of(op, segment) };
+    size_t bytes = iov.iov_len;
+    uint32_t iov_count = 1;
+
+    if (0 > function(&op->convertor, &iov, &iov_count, &bytes) || bytes != units_of(op, segment)) {
+        return OMPI_ERROR;
+    }
+    return OMPI_SUCCESS;
+}
+
+static int bcast_pack(mca_coll_adapt_core_t *core, size_t segment)
+{
+    return bcast_convert(core, segment, opal_convertor_pack);
+}
+
+static int bcast_deliver(mca_coll_adapt_core_t *core, size_t segment)
+{
+    return bcast_convert(core, segment, opal_convertor_unpack);
+}
+
+static const mca_coll_adapt_work_t bcast_in_place = { .place = bcast_place };
+static const mca_coll_adapt_work_t bcast_packed = { .place = bcast_place,
+                                                    .pack = bcast_pack,
+                                                    .deliver = bcast_deliver };
+
+/* -- data of reductions: elements, in place in the user's buffers where they serve -- */
+
+static const void *own(const mca_coll_adapt_op_t *op, size_t segment)
+{
+    return at(MPI_IN_PLACE == op->sbuf ? op->rbuf : op->sbuf, op, segment);
+}
+
+static void *reduce_place(mca_coll_adapt_core_t *core, size_t segment)
+{
+    return at(op_of(core)->rbuf, op_of(core), segment);
+}
+
+static void *reduce_inlet(mca_coll_adapt_core_t *core, int child, int index)
+{
+    const size_t outlets = core->task.down || is_root(op_of(core)) ? 0 : core->task.window;
+
+    return slot(op_of(core), outlets + (size_t) (child * core->task.recvs + index));
+}
+
+/* A leaf sends what it has; elsewhere the result grows in the user's receive buffer, where there is one. */
+static void *reduce_outlet(mca_coll_adapt_core_t *core, size_t segment)
+{
+    const mca_coll_adapt_op_t *op = op_of(core);
+
+    if (is_leaf(op) && !is_root(op)) {
+        return (void *) own(op, segment);
+    }
+    return core->task.down || is_root(op) ? at(op->rbuf, op, segment) : slot(op, segment % core->task.window);
+}
+
+/* Operands come from the right to the left: the result so far is always the right one. */
+static int reduce_combine(mca_coll_adapt_core_t *core, size_t segment, void *in, bool first)
+{
+    const mca_coll_adapt_op_t *op = op_of(core);
+    void *outlet = reduce_outlet(core, segment);
+    const void *left = NULL == in ? own(op, segment) : in;
+    const size_t units = units_of(op, segment);
+
+    if (left == outlet && first) {
+        return OMPI_SUCCESS;
+    }
+    if (first) {
+        return 0 > ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, outlet, (char *) left)
+                   ? OMPI_ERROR
+                   : OMPI_SUCCESS;
+    }
+    ompi_op_reduce(op->op, (void *) left, outlet, units, op->datatype);
+    return OMPI_SUCCESS;
+}
+
+static const mca_coll_adapt_work_t reduce_work = { .place = reduce_place,
+                                                   .inlet = reduce_inlet,
+                                                   .outlet = reduce_outlet,
+                                                   .combine = reduce_combine };
+
+/* -- data of a barrier: none -- */
+
+static void *barrier_place(mca_coll_adapt_core_t *core __opal_attribute_unused__,
+                           size_t segment __opal_attribute_unused__)
+{
+    return NULL;
+}
+
+static void *barrier_inlet(mca_coll_adapt_core_t *core __opal_attribute_unused__,
+                           int child __opal_attribute_unused__, int index __opal_attribute_unused__)
+{
+    return NULL;
+}
+
+static int barrier_combine(mca_coll_adapt_core_t *core __opal_attribute_unused__,
+                           size_t segment __opal_attribute_unused__, void *in __opal_attribute_unused__,
+                           bool first __opal_attribute_unused__)
+{
+    return OMPI_SUCCESS;
+}
+
+static const mca_coll_adapt_work_t barrier_work = { .place = barrier_place,
+                                                    .inlet = barrier_inlet,
+                                                    .outlet = barrier_place,
+                                                    .combine = barrier_combine };
+
+/* -- life of an operation -- */
+
+static int request_start(size_t count, ompi_request_t **requests)
+{
+    for (size_t i = 0; i < count; ++i) {
+        mca_coll_adapt_op_start((mca_coll_adapt_op_t *) requests[i]);
+    }
+    return OMPI_SUCCESS;
+}
+
+static int request_free(ompi_request_t **request)
+{
+    if (!REQUEST_COMPLETE(*request)) {
+        return MPI_ERR_REQUEST;
+    }
+    OBJ_RELEASE(*request);
+    *request = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
+}
+
+static int request_cancel(ompi_request_t *request __opal_attribute_unused__, int flag __opal_attribute_unused__)
+{
+    return MPI_ERR_REQUEST;
+}
+
+static void op_construct(mca_coll_adapt_op_t *op)
+{
+    memset((char *) op + sizeof(op->super), 0, sizeof(*op) - sizeof(op->super));
+    OBJ_CONSTRUCT(&op->convertor, opal_convertor_t);
+    op->super.req_type = OMPI_REQUEST_COLL;
+    op->super.req_start = request_start;
+    op->super.req_free = request_free;
+    op->super.req_cancel = request_cancel;
+}
+
+static void op_destruct(mca_coll_adapt_op_t *op)
+{
+    OMPI_REQUEST_FINI(&op->super);
+    if (op->core_made) {
+        mca_coll_adapt_core_free(&op->core);
+    }
+    mca_coll_adapt_tree_free(&op->core.task.tree);
+    free(op->slots);
+    OBJ_DESTRUCT(&op->convertor);
+    if (NULL != op->datatype) {
+        OBJ_RELEASE(op->datatype);
+    }
+    if (NULL != op->op) {
+        OBJ_RELEASE(op->op);
+    }
+    if (NULL != op->comm) {
+        OBJ_RELEASE(op->comm);
+    }
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_adapt_op_t, ompi_request_t, op_construct, op_destruct);
+
+/* What the user may free while the operation is under way. */
+static void retain(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call)
+{
+    op->comm = call->comm;
+    OBJ_RETAIN(op->comm);
+    op->datatype = call->datatype;
+    if (NULL != op->datatype) {
+        OBJ_RETAIN(op->datatype);
+    }
+    op->op = call->op;
+    if (NULL != op->op) {
+        OBJ_RETAIN(op->op);
+    }
+}
+
+static int make_tree(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+{
+    const int size = ompi_comm_size(call->comm), rank = ompi_comm_rank(call->comm);
+    int rc;
+
+    if (ADAPT_TREE_TOPOLOGY == how->kind && NULL != how->levels) {
+        rc = mca_coll_adapt_tree_make_topology(tree, how->levels, how->level_count, size, call->root, rank);
+    } else {
+        rc = mca_coll_adapt_tree_make(tree, how->kind, how->degree, size, call->root, rank);
+    }
+    /* Where the order is free the own contribution, which is there already, comes first. */
+    if (0 == rc && NULL != call->op && ompi_op_is_commute(call->op)) {
+        tree->children_before = tree->child_count;
+    }
+    return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (0 != a % b ? 1 : 0);
+}
+
+/* Units of the message, of its segments, and how many segments there are. */
+static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+{
+    size_t unit_size = 1;
+
+    op->unit = MPI_BYTE;
+    op->extent = 1;
+    if (ADAPT_BARRIER == call->collective) {
+        op->segment_count = 1;
+        return 1;
+    }
+    if (ADAPT_BCAST == call->collective) {
+        op->count = call->datatype->super.size * call->count;
+    } else {
+        ptrdiff_t lb;
+
+        op->count = 0 == call->datatype->super.size ? 0 : call->count;
+        op->unit = call->datatype;
+        unit_size = call->datatype->super.size;
+        ompi_datatype_get_extent(call->datatype, &lb, &op->extent);
+    }
+    if (0 == op->count) {
+        op->segment_count = 1;
+        return 0;
+    }
+    op->segment_count = 0 == how->segment_size ? op->count : how->segment_size / unit_size;
+    if (0 != how->segments) {
+        op->segment_count = divide_up(op->count, how->segments);
+    }
+    if (0 == op->segment_count) {
+        op->segment_count = 1;
+    }
+    if (op->segment_count > op->count) {
+        op->segment_count = op->count;
+    }
+    return divide_up(op->count, op->segment_count);
+}
+
+static int make_slots(mca_coll_adapt_op_t *op, size_t count, size_t bytes, ptrdiff_t offset)
+{
+    op->slot_bytes = bytes;
+    op->slot_offset = offset;
+    if (0 == count * bytes) {
+        return OMPI_SUCCESS;
+    }
+    op->slots = malloc(count * bytes);
+    return NULL == op->slots ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+}
+
+static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
+{
+    const bool root = -1 == task->tree.parent;
+    int rc;
+
+    task->work = &bcast_in_place;
+    if (0 == op->count || opal_datatype_is_contiguous_memory_layout(&op->datatype->super, (int32_t) call->count)) {
+        op->rbuf = (char *) call->rbuf + op->datatype->super.true_lb;
+        return OMPI_SUCCESS;
+    }
+    task->work = &bcast_packed;
+    task->window = (size_t) (2 * task->recvs) < task->segments ? (size_t) (2 * task->recvs) : task->segments;
+    rc = make_slots(op, task->window, op->segment_count, 0);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    return root ? opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &op->datatype->super, call->count,
+                                                           call->rbuf, 0, &op->convertor)
+                : opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &op->datatype->super, call->count,
+                                                           call->rbuf, 0, &op->convertor);
+}
+
+static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
+{
+    const bool outlets = !task->down && -1 != task->tree.parent && 0 != task->tree.child_count;
+    ptrdiff_t gap, span;
+
+    op->sbuf = call->sbuf;
+    op->rbuf = call->rbuf;
+    task->work = &reduce_work;
+    if (outlets && (size_t) (2 * task->recvs) < task->segments) {
+        task->window = (size_t) (2 * task->recvs);
+    }
+    span = opal_datatype_span(&op->datatype->super, op->segment_count, &gap);
+    return make_slots(op, (outlets ? task->window : 0) + (size_t) (task->tree.child_count * task->recvs),
+                      (size_t) span, gap);
+}
+
+static int make_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
+{
+    task->window = task->segments;
+    switch (call->collective) {
+    case ADAPT_BCAST:
+        return make_bcast_data(op, call, task);
+    case ADAPT_BARRIER:
+        task->work = &barrier_work;
+        return OMPI_SUCCESS;
+    default:
+        return make_reduce_data(op, call, task);
+    }
+}
+
+int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
+                           mca_coll_adapt_op_t **made)
+{
+    mca_coll_adapt_op_t *op = OBJ_NEW(mca_coll_adapt_op_t);
+    const int32_t tag = ompi_coll_base_nbc_reserve_tags(call->comm, MOST_TAGS);
+    mca_coll_adapt_task_t task = {
+        .up = ADAPT_BCAST != call->collective,
+        .down = ADAPT_REDUCE != call->collective,
+        .sends = how->sends,
+        .recvs = how->recvs,
+        .transport = &transport,
+        .context = op,
+    };
+    int rc;
+
+    if (NULL == op) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    OMPI_REQUEST_INIT(&op->super, persistent);
+    op->super.req_mpi_object.comm = call->comm;
+    op->tags[ADAPT_UP] = tag;
+    op->tags[ADAPT_DOWN] = tag - 1;
+    retain(op, call);
+    task.segments = cut(op, call, how);
+    rc = make_tree(&task.tree, call, how);
+    /* From here on the operation owns the tree. */
+    op->core.task.tree = task.tree;
+    if (OMPI_SUCCESS == rc) {
+        rc = make_data(op, call, &task);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = 0 == mca_coll_adapt_core_init(&op->core, &task) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+        op->core_made = OMPI_SUCCESS == rc;
+    }
+    if (OMPI_SUCCESS != rc) {
+        OBJ_RELEASE(op);
+        return rc;
+    }
+    *made = op;
+    return OMPI_SUCCESS;
+}
+
+void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op)
+{
+    size_t start = 0;
+
+    op->super.req_complete = REQUEST_PENDING;
+    op->super.req_state = OMPI_REQUEST_ACTIVE;
+    op->super.req_status.MPI_ERROR = OMPI_SUCCESS;
+    if (&bcast_packed == op->core.task.work) {
+        opal_convertor_set_position(&op->convertor, &start);
+    }
+    mca_coll_adapt_core_start(&op->core);
+}
+
+int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           ompi_request_t **request)
+{
+    mca_coll_adapt_op_t *op = NULL;
+    const int rc = mca_coll_adapt_op_make(call, how, false, &op);
+
+    if (OMPI_SUCCESS == rc) {
+        *request = &op->super;
+        mca_coll_adapt_op_start(op);
+    }
+    return rc;
+}
+
+int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+{
+    ompi_request_t *request;
+    const int rc = mca_coll_adapt_op_post(call, how, &request);
+
+    return OMPI_SUCCESS == rc ? ompi_request_wait(&request, MPI_STATUS_IGNORE) : rc;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * HAN: hierarchical collectives (Luo et al., "HAN: a Hierarchical Autotuned Collective Communication Framework").
+ * Words as in docs/design.md. Declarations in sections, one for each source file.
+ */
+#ifndef MCA_COLL_HAN_H
+#define MCA_COLL_HAN_H
+
+#include "coll_han_compat.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/coll/base/base.h"
+#include "opal/datatype/opal_convertor.h"
+
+#include "coll_adapt/coll_adapt.h"
+#include "coll_han_tasks.h"
+#include "coll_han_topology.h"
+
+/** The collectives that HAN has; an index of arrays. */
+typedef enum {
+    HAN_BCAST,
+    HAN_COLLECTIVE_COUNT
+} mca_coll_han_collective_t;
+
+/** The levels. Today two; the engine does not know how many there are. */
+typedef enum {
+    HAN_LOW, /**< ranks that share a node */
+    HAN_UP,  /**< the node leaders */
+    HAN_LEVEL_COUNT
+} mca_coll_han_level_id_t;
+
+/** The components that HAN takes submodules from; an index of arrays. */
+typedef enum {
+    HAN_AUTO = -1, /**< the rules choose */
+    HAN_LIBNBC,
+    HAN_ADAPT,
+    HAN_TUNED,
+    HAN_SM,
+    HAN_BASIC,
+    HAN_SUBMODULE_COUNT
+} mca_coll_han_submodule_t;
+
+/* -- coll_han_dynamic.c -------------------------------------------------------------------------------------------- */
+
+/** One way to do a collective; what a row of an algorithm table says. */
+typedef struct mca_coll_han_algorithm_t {
+    const char *name;
+    const char *help; /**< one sentence */
+} mca_coll_han_algorithm_t;
+
+/** The algorithms; an index of mca_coll_han_algorithms. */
+typedef enum {
+    HAN_FALLBACK,
+    HAN_SIMPLE,
+    HAN_PIPELINE,
+    HAN_ALGORITHM_COUNT
+} mca_coll_han_algorithm_id_t;
+
+extern const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT];
+
+/** What a decision depends on: equal on all ranks (HAN paper, table I). */
+typedef struct mca_coll_han_input_t {
+    mca_coll_han_collective_t collective;
+    int nodes;    /**< groups of the topology */
+    int ppn;      /**< ranks of the largest group */
+    size_t bytes; /**< packed */
+} mca_coll_han_input_t;
+
+/** The outcome of a decision (HAN paper, table II). */
+typedef struct mca_coll_han_params_t {
+    mca_coll_han_algorithm_id_t algorithm;
+    size_t fs;                      /**< segment size, packed bytes */
+    int depth;                      /**< segments under way at the up level */
+    mca_coll_han_submodule_t imod;  /**< up */
+    mca_coll_han_submodule_t smod;  /**< low */
+    mca_coll_adapt_tree_kind_t ibalg; /**< tree of ib, where imod is adapt */
+    size_t ibs;                     /**< segment size inside ib, where imod is adapt; 0: whole segments */
+    const char *why;                /**< the rule, as text */
+} mca_coll_han_params_t;
+
+/** Decides by what the user has set, then by the built-in rules. Every rank comes to the same result. */
+mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input);
+
+/* -- coll_han_component.c ------------------------------------------------------------------------------------------ */
+
+/** Most submodules that a level chooses from. */
+enum { HAN_CHOICE_COUNT = 3 };
+
+/** The submodule behind a number in ..._up_module and ..._low_module; HAN_AUTO where there is none. */
+extern const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT];
+
+/** What the user can set for each collective. All are read anew in each call. */
+typedef struct mca_coll_han_settings_t {
+    int segsize;    /**< bytes, 0: the rules choose */
+    int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
+    int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
+} mca_coll_han_settings_t;
+
+typedef struct mca_coll_han_component_t {
+    mca_coll_han_base_component_t super;
+    int priority;
+    int verbose;
+    int output; /**< stream of verbose and error messages */
+    mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
+} mca_coll_han_component_t;
+
+OMPI_MODULE_DECLSPEC extern mca_coll_han_component_t mca_coll_han_component;
+
+/** "bcast", ... : as in names of parameters. */
+extern const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT];
+
+/** "libnbc", ... : the components' names. */
+extern const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT];
+
+/** Says something at a verbosity of at least level. */
+#define HAN_VERBOSE(level, ...)                                       \
+    do {                                                              \
+        if (mca_coll_han_component.verbose >= (level)) {              \
+            opal_output(mca_coll_han_component.output, __VA_ARGS__);  \
+        }                                                             \
+    } while (0)
+
+/* -- coll_han_selection.c ------------------------------------------------------------------------------------------ */
+
+/**
+ * Makes "--mca coll han" a complete choice: where the user's list of components names han but not the components
+ * without which no communicator works, or those that HAN takes submodules from, they are loaded and join the list.
+ *
+ * To be called while components register, before Open MPI applies the list a second time.
+ */
+int mca_coll_han_selection_widen(void);
+
+/* -- coll_han_nodes.c ---------------------------------------------------------------------------------------------- */
+
+struct mca_coll_han_fallback_t;
+
+/**
+ * The node of each rank of a communicator, as a number.
+ *
+ * Without communication where the runtime has told the host names of all ranks (it tells them for all ranks of a job or
+ * for none); otherwise, and for communicators over several jobs, by one allgather.
+ *
+ * @param allgather the collective as it was before HAN came
+ * @param node_of [size of comm]
+ * @param node_count one more than the largest number in node_of
+ */
+int mca_coll_han_nodes_find(ompi_communicator_t *comm, const struct mca_coll_han_fallback_t *allgather, int *node_of,
+                            int *node_count);
+
+/** Forgets all names. */
+void mca_coll_han_nodes_finalize(void);
+
+/* -- coll_han_module.c --------------------------------------------------------------------------------------------- */
+
+/** A sub-communicator, and the modules on it. */
+typedef struct mca_coll_han_level_t {
+    ompi_communicator_t *comm; /**< NULL where this rank has no part in the level, or is alone in it */
+    mca_coll_base_module_t *submodules[HAN_SUBMODULE_COUNT]; /**< NULL where the component offers none here */
+    bool owned[HAN_SUBMODULE_COUNT];                         /**< HAN asked for it; else it is the communicator's */
+} mca_coll_han_level_t;
+
+/** The module that did a collective before HAN came. */
+typedef struct mca_coll_han_fallback_t {
+    union {
+        mca_coll_base_module_bcast_fn_t bcast;
+        mca_coll_base_module_allgather_fn_t allgather;
+    } fn;
+    mca_coll_base_module_t *module;
+} mca_coll_han_fallback_t;
+
+typedef struct mca_coll_han_module_t {
+    mca_coll_base_module_t super;
+    ompi_communicator_t *comm;
+    mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT];
+    mca_coll_han_fallback_t exchange; /**< allgather, for mca_coll_han_nodes_find */
+    bool topology_made;
+    bool levels_made;
+    mca_coll_han_topology_t topology;
+    mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
+    void *scratch; /**< temporary memory kept between calls */
+    size_t scratch_bytes;
+} mca_coll_han_module_t;
+
+OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_han_module_t);
+
+int mca_coll_han_init_query(bool enable_progress_threads, bool enable_mpi_threads);
+mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority);
+
+/** Finds the topology, at the first call; without communication in nearly all cases (see mca_coll_han_nodes_find). */
+int mca_coll_han_module_topology(mca_coll_han_module_t *module);
+
+/** Makes the sub-communicators, at the first call; collective over the communicator. */
+int mca_coll_han_module_levels(mca_coll_han_module_t *module);
+
+/**
+ * The submodule to use at a level: the wanted one, or where it is not there the first that is (which is said, once, if
+ * the user wanted it). NULL where this rank has no part in the level.
+ */
+mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
+                                                      mca_coll_han_submodule_t wanted);
+
+/** Temporary memory of the module, good until the next call of this function; NULL where memory is short. */
+void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes);
+
+/* -- coll_han_segments.c ------------------------------------------------------------------------------------------- */
+
+/**
+ * A message cut into segments of packed bytes.
+ *
+ * A contiguous one is used in place. Another one passes through slots, one for each segment in flight; segments are
+ * packed and unpacked in their order.
+ */
+typedef struct mca_coll_han_segments_t {
+    size_t bytes; /**< of the message */
+    size_t fs;    /**< of a segment; the last may be shorter */
+    char *base;   /**< start of the contiguous message, or of the slots */
+    size_t slots; /**< 0: contiguous */
+    opal_convertor_t convertor;
+} mca_coll_han_segments_t;
+
+/** Number of segments of a message. */
+static inline size_t mca_coll_han_segments_count(size_t bytes, size_t fs)
+{
+    return bytes / fs + (0 != bytes % fs ? 1 : 0);
+}
+
+/**
+ * Cuts a message.
+ *
+ * @param packing this rank's buffer is the source (and is packed), else the destination (and is unpacked)
+ * @param window segments in flight
+ */
+int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module, void *buffer,
+                               size_t count, ompi_datatype_t *datatype, size_t fs, size_t window, bool packing);
+
+/** Where a segment is, and its length in bytes. */
+void *mca_coll_han_segments_get(const mca_coll_han_segments_t *segments, size_t segment, size_t *length);
+
+/** Packs a segment into its slot; nothing to do where the message is contiguous. Each segment once, in order. */
+int mca_coll_han_segments_pack(mca_coll_han_segments_t *segments, size_t segment);
+
+/** Unpacks a segment from its slot. Each segment once, in order. */
+int mca_coll_han_segments_unpack(mca_coll_han_segments_t *segments, size_t segment);
+
+void mca_coll_han_segments_close(mca_coll_han_segments_t *segments);
+
+/* -- coll_han_stages.c --------------------------------------------------------------------------------------------- */
+
+/** What a stage does; an index of the table of operations. */
+typedef enum {
+    HAN_OPERATION_BCAST,
+    HAN_OPERATION_COUNT
+} mca_coll_han_operation_t;
+
+/** What the stages of one call share: the context of a plan. */
+typedef struct mca_coll_han_call_t {
+    mca_coll_han_module_t *module;
+    mca_coll_base_module_t *submodules[HAN_LEVEL_COUNT]; /**< NULL: no part in the level */
+    int roots[HAN_LEVEL_COUNT];                          /**< ranks in the levels' communicators */
+    mca_coll_adapt_how_t how;                            /**< for submodules of adapt */
+    mca_coll_han_segments_t segments;
+    int pack_before;  /**< stage before which a segment is packed, -1 for none */
+    int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
+} mca_coll_han_call_t;
+
+/** Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
+void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
+                      const mca_coll_han_params_t *params);
+
+/** Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
+int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params);
+
+/** The driver of all plans that HAN makes. */
+extern const mca_coll_han_driver_t mca_coll_han_driver;
+
+/* -- coll_han_bcast.c ---------------------------------------------------------------------------------------------- */
+
+int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                             mca_coll_base_module_t *module);
+
+#endif

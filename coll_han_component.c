@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_han.h"
+
+#include <limits.h>
+
+#include "common/coll_variables.h"
+
+const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = { [HAN_BCAST] = "bcast" };
+
+const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
+    [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
+};
+
+/* The first numbers of each level are those of Open MPI's HAN. */
+const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT] = {
+    [HAN_LOW] = { HAN_TUNED, HAN_SM, HAN_BASIC },
+    [HAN_UP] = { HAN_LIBNBC, HAN_ADAPT, HAN_AUTO },
+};
+
+static int han_register(void);
+static int han_open(void);
+static int han_close(void);
+
+mca_coll_han_component_t mca_coll_han_component = {
+    .super = {
+        .collm_version = {
+            MCA_COLL_HAN_BASE_VERSION,
+            .mca_component_name = MCA_COLL_HAN_NAME,
+            MCA_COLL_HAN_VERSION,
+            .mca_open_component = han_open,
+            .mca_close_component = han_close,
+            .mca_register_component_params = han_register,
+        },
+        .collm_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
+        .collm_init_query = mca_coll_han_init_query,
+        .collm_comm_query = mca_coll_han_comm_query,
+    },
+    .priority = 35, /* above coll/tuned's 30 */
+    .output = 0,
+};
+
+/* "auto" and the names of a level's submodules. */
+static void list_choices(mca_coll_han_level_id_t level, mca_base_var_enum_value_t values[HAN_CHOICE_COUNT + 2])
+{
+    int used = 0;
+
+    values[used++] = (mca_base_var_enum_value_t){ HAN_AUTO, "auto" };
+    for (int i = 0; i < HAN_CHOICE_COUNT; ++i) {
+        if (HAN_AUTO != mca_coll_han_choices[level][i]) {
+            values[used++] = (mca_base_var_enum_value_t){
+                i, mca_coll_han_submodule_names[mca_coll_han_choices[level][i]]
+            };
+        }
+    }
+    values[used] = (mca_base_var_enum_value_t){ 0, NULL };
+}
+
+static int register_module(const char *collective, mca_coll_han_level_id_t level, int *storage)
+{
+    static const char *const level_names[HAN_LEVEL_COUNT] = { [HAN_LOW] = "low", [HAN_UP] = "up" };
+    static const char *const where[HAN_LEVEL_COUNT] = { [HAN_LOW] = "inside a node", [HAN_UP] = "between nodes" };
+    mca_base_var_enum_value_t values[HAN_CHOICE_COUNT + 2];
+    char name[64], help[160];
+
+    list_choices(level, values);
+    *storage = HAN_AUTO;
+    snprintf(name, sizeof(name), "%s_%s_module", collective, level_names[level]);
+    snprintf(help, sizeof(help), "Component that does %s's part %s; auto: the built-in rules choose", collective,
+             where[level]);
+    return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
+}
+
+static int register_collective(const char *collective, mca_coll_han_settings_t *settings)
+{
+    char name[64], help[160];
+    int rc;
+
+    settings->segsize = 0;
+    snprintf(name, sizeof(name), "%s_segsize", collective);
+    snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
+    rc = coll_variable_number(&mca_coll_han_component.super.collm_version, name, help, 0, 1 << 30, &settings->segsize);
+    if (OMPI_SUCCESS == rc) {
+        rc = register_module(collective, HAN_UP, &settings->up_module);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = register_module(collective, HAN_LOW, &settings->low_module);
+    }
+    return rc;
+}
+
+static int han_register(void)
+{
+    const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
+    int rc;
+
+    rc = coll_variable_number(self, "priority", "Priority of the component; 0 or less: HAN is not used", INT_MIN,
+                              INT_MAX, &mca_coll_han_component.priority);
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_number(self, "verbose",
+                                  "0: silent; 1: the levels of each communicator; 2: also each call, and why it goes "
+                                  "the way it goes (told by rank 0 of the communicator)",
+                                  0, 100, &mca_coll_han_component.verbose);
+    }
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
+        rc = register_collective(mca_coll_han_collective_names[i], &mca_coll_han_component.settings[i]);
+    }
+    return OMPI_SUCCESS == rc ? mca_coll_han_selection_widen() : rc;
+}
+
+static int han_open(void)
+{
+    mca_coll_han_component.output = opal_output_open(NULL);
+    return OMPI_SUCCESS;
+}
+
+static int han_close(void)
+{
+    opal_output_close(mca_coll_han_component.output);
+    mca_coll_han_component.output = 0;
+    mca_coll_han_nodes_finalize();
+    return OMPI_SUCCESS;
+}

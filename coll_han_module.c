@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_han.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/proc/proc.h"
+#include "opal/util/info.h"
+
+/* Scratch memory up to this size stays with the module between calls. */
+enum { SCRATCH_KEPT = 8 << 20 };
+
+/* Where Open MPI keeps the function of a collective and its module in a communicator. */
+struct slot {
+    size_t function;
+    size_t module;
+};
+
+#define SLOT(name)                                                                                          \
+    {                                                                                                       \
+        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module) \
+    }
+
+static const struct slot slots[HAN_COLLECTIVE_COUNT] = { [HAN_BCAST] = SLOT(bcast) };
+static const struct slot exchange_slot = SLOT(allgather);
+
+/* -- life of a module -- */
+
+static void module_construct(mca_coll_han_module_t *module)
+{
+    memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
+}
+
+static void level_free(mca_coll_han_level_t *level)
+{
+    for (int i = 0; i < HAN_SUBMODULE_COUNT; ++i) {
+        if (level->owned[i]) {
+            if (NULL != level->submodules[i]->coll_module_disable) {
+                level->submodules[i]->coll_module_disable(level->submodules[i], level->comm);
+            }
+            OBJ_RELEASE(level->submodules[i]);
+        }
+    }
+    if (NULL != level->comm) {
+        ompi_comm_free(&level->comm);
+    }
+    memset(level, 0, sizeof(*level));
+}
+
+static void fallback_free(mca_coll_han_fallback_t *fallback)
+{
+    if (NULL != fallback->module) {
+        OBJ_RELEASE(fallback->module);
+    }
+    memset(fallback, 0, sizeof(*fallback));
+}
+
+static void module_destruct(mca_coll_han_module_t *module)
+{
+    for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
+        level_free(&module->levels[level]);
+    }
+    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+        fallback_free(&module->fallbacks[collective]);
+    }
+    fallback_free(&module->exchange);
+    mca_coll_han_topology_free(&module->topology);
+    free(module->scratch);
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
+
+/* Keeps what did a collective until now; false where nothing did. */
+static bool fallback_save(mca_coll_han_fallback_t *fallback, const ompi_communicator_t *comm, const struct slot *slot)
+{
+    const char *table = (const char *) comm->c_coll;
+
+    memcpy(&fallback->fn, table + slot->function, sizeof(fallback->fn));
+    memcpy(&fallback->module, table + slot->module, sizeof(fallback->module));
+    if (NULL == fallback->fn.bcast || NULL == fallback->module) {
+        memset(fallback, 0, sizeof(*fallback));
+        return false;
+    }
+    OBJ_RETAIN(fallback->module);
+    return true;
+}
+
+static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
+{
+    mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
+    bool complete = fallback_save(&module->exchange, comm, &exchange_slot);
+
+    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+        complete = fallback_save(&module->fallbacks[collective], comm, &slots[collective]) && complete;
+    }
+    return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+/* The sub-communicators go before the communicator does, while everything that they use is still there. */
+static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *comm __opal_attribute_unused__)
+{
+    mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
+
+    for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
+        level_free(&module->levels[level]);
+    }
+    module->levels_made = false;
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_han_init_query(bool enable_progress_threads __opal_attribute_unused__,
+                            bool enable_mpi_threads __opal_attribute_unused__)
+{
+    return OMPI_SUCCESS;
+}
+
+/* Packed bytes are cut without looking at types, which only like machines may do. */
+static bool same_architecture(const ompi_communicator_t *comm __opal_attribute_unused__)
+{
+#if OPAL_ENABLE_HETEROGENEOUS_SUPPORT
+    for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
+        if (ompi_comm_peer_lookup(comm, rank)->super.proc_arch != opal_proc_local_get()->proc_arch) {
+            return false;
+        }
+    }
+#endif
+    return true;
+}
+
+mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority)
+{
+    mca_coll_han_module_t *module;
+
+    *priority = mca_coll_han_component.priority;
+    if (0 >= *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
+        || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm)) {
+        return NULL;
+    }
+    module = OBJ_NEW(mca_coll_han_module_t);
+    if (NULL == module) {
+        return NULL;
+    }
+    module->comm = comm;
+    module->super.coll_module_enable = module_enable;
+    module->super.coll_module_disable = module_disable;
+    module->super.coll_bcast = mca_coll_han_bcast_intra;
+    return &module->super;
+}
+
+/* -- topology and levels -- */
+
+static void say_topology(const mca_coll_han_module_t *module)
+{
+    char text[1024];
+
+    if (0 == ompi_comm_rank(module->comm)) {
+        HAN_VERBOSE(1, "coll:han: %s (cid %d): %d ranks; up: the leaders, 1 group of %d; low: %s", module->comm->c_name,
+                    module->comm->c_contextid, module->topology.size, module->topology.group_count,
+                    mca_coll_han_topology_describe(&module->topology, text, sizeof(text)));
+    }
+}
+
+int mca_coll_han_module_topology(mca_coll_han_module_t *module)
+{
+    const int size = ompi_comm_size(module->comm);
+    int *node_of, node_count, rc;
+
+    if (module->topology_made) {
+        return OMPI_SUCCESS;
+    }
+    node_of = malloc((size_t) size * sizeof(int));
+    if (NULL == node_of) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    rc = mca_coll_han_nodes_find(module->comm, &module->exchange, node_of, &node_count);
+    if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    free(node_of);
+    if (OMPI_SUCCESS == rc) {
+        module->topology_made = true;
+        say_topology(module);
+    }
+    return rc;
+}
+
+/*
+ * Only the ranks of the group talk (as in MPI_Comm_create_group), so that a node makes its own while others make
+ * theirs. The messages go over the parent, with the tag of a blocking collective: there is none but ours under way.
+ */
+static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, const char *level,
+                        ompi_communicator_t **result)
+{
+    ompi_communicator_t *made = NULL;
+    int tag = MCA_COLL_BASE_TAG_BCAST;
+    int *own_ranks = malloc((size_t) count * sizeof(int));
+    int rc;
+
+    if (NULL == own_ranks) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    memcpy(own_ranks, ranks, (size_t) count * sizeof(int));
+    rc = ompi_comm_set(&made, comm, count, own_ranks, 0, NULL, NULL, comm->error_handler, false, NULL, NULL);
+    free(own_ranks);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    /* HAN is never to see it: it must not build on what it has built. */
+    made->super.s_info = OBJ_NEW(opal_info_t);
+    if (NULL == made->super.s_info) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    } else {
+        rc = opal_info_set(made->super.s_info, "ompi_comm_coll_preference", "^" MCA_COLL_HAN_NAME);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = ompi_comm_nextcid(made, comm, NULL, &tag, NULL, false, OMPI_COMM_CID_GROUP);
+    }
+    if (OMPI_SUCCESS != rc) {
+        ompi_comm_free(&made);
+        return rc;
+    }
+    snprintf(made->c_name, MPI_MAX_OBJECT_NAME, "HAN %s OF %d", level, comm->c_contextid);
+    rc = ompi_comm_activate(&made, comm, NULL, &tag, NULL, false, OMPI_COMM_CID_GROUP);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    OBJ_RELEASE(made->super.s_info);
+    /*
+     * MPI_Finalize releases communicators which the user has left in the order of their ids, where ours may come before
+     * its parent. The mark and the second reference are Open MPI's way to keep it until its parent lets it go.
+     */
+    OMPI_COMM_SET_EXTRA_RETAIN(made);
+    OBJ_RETAIN(made);
+    *result = made;
+    return OMPI_SUCCESS;
+}
+
+/* A module of a component that the framework has not taken (coll/sm has the lowest priority, but needs a reduce that is
+ * there before it). NULL where the component declines, too, or is not loaded. */
+static mca_coll_base_module_t *query_submodule(ompi_communicator_t *comm, const char *name)
+{
+    mca_base_component_list_item_t *item;
+    mca_coll_base_module_t *submodule = NULL;
+    int priority;
+
+    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components, mca_base_component_list_item_t) {
+        const mca_coll_han_base_component_t *component = (const mca_coll_han_base_component_t *) item->cli_component;
+
+        if (0 == strcmp(name, item->cli_component->mca_component_name)) {
+            submodule = component->collm_comm_query(comm, &priority);
+            break;
+        }
+    }
+    if (NULL != submodule && OMPI_SUCCESS != submodule->coll_module_enable(submodule, comm)) {
+        OBJ_RELEASE(submodule);
+        submodule = NULL;
+    }
+    return submodule;
+}
+
+/* One of each component, so that changing between them from call to call costs nothing. */
+static void find_submodules(mca_coll_han_level_t *level)
+{
+    mca_coll_base_avail_coll_t *available;
+
+    for (int i = 0; i < HAN_SUBMODULE_COUNT; ++i) {
+        OPAL_LIST_FOREACH(available, level->comm->c_coll->module_list, mca_coll_base_avail_coll_t) {
+            if (0 == strcmp(mca_coll_han_submodule_names[i], available->ac_component_name)) {
+                level->submodules[i] = available->ac_module;
+            }
+        }
+        if (NULL == level->submodules[i]) {
+            level->submodules[i] = query_submodule(level->comm, mca_coll_han_submodule_names[i]);
+            level->owned[i] = NULL != level->submodules[i];
+        }
+    }
+}
+
+static int make_level(mca_coll_han_module_t *module, mca_coll_han_level_id_t id, const int *ranks, int count,
+                      const char *name)
+{
+    int rc;
+
+    if (2 > count) {
+        return OMPI_SUCCESS;
+    }
+    rc = make_subcomm(module->comm, ranks, count, name, &module->levels[id].comm);
+    if (OMPI_SUCCESS == rc) {
+        find_submodules(&module->levels[id]);
+    }
+    return rc;
+}
+
+int mca_coll_han_module_levels(mca_coll_han_module_t *module)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+    const int rank = ompi_comm_rank(module->comm);
+    int *leaders, group, rc;
+
+    if (module->levels_made) {
+        return OMPI_SUCCESS;
+    }
+    rc = mca_coll_han_module_topology(module);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    group = topology->group_of[rank];
+    rc = make_level(module, HAN_LOW, mca_coll_han_topology_group(topology, group),
+                    mca_coll_han_topology_group_size(topology, group), "LOW");
+    if (OMPI_SUCCESS == rc && 0 == topology->place_of[rank]) {
+        leaders = malloc((size_t) topology->group_count * sizeof(int));
+        if (NULL == leaders) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+        for (int g = 0; g < topology->group_count; ++g) {
+            leaders[g] = mca_coll_han_topology_leader(topology, g);
+        }
+        rc = make_level(module, HAN_UP, leaders, topology->group_count, "UP");
+        free(leaders);
+    }
+    module->levels_made = OMPI_SUCCESS == rc;
+    return rc;
+}
+
+mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
+                                                      mca_coll_han_submodule_t wanted)
+{
+    static const mca_coll_han_submodule_t next[HAN_LEVEL_COUNT][3] = {
+        [HAN_LOW] = { HAN_TUNED, HAN_BASIC, HAN_SM },
+        [HAN_UP] = { HAN_ADAPT, HAN_LIBNBC, HAN_LIBNBC },
+    };
+    static bool said[HAN_SUBMODULE_COUNT];
+    mca_coll_base_module_t *const *submodules = module->levels[level].submodules;
+
+    if (NULL == module->levels[level].comm || NULL != submodules[wanted]) {
+        return submodules[wanted];
+    }
+    for (int i = 0; i < 3; ++i) {
+        if (NULL != submodules[next[level][i]]) {
+            if (!said[wanted] && 0 == OPAL_PROC_MY_NAME.vpid) {
+                said[wanted] = true;
+                opal_output(mca_coll_han_component.output,
+                            "coll:han: component %s is not available at the %s level; %s is used",
+                            mca_coll_han_submodule_names[wanted], HAN_UP == level ? "up" : "low",
+                            mca_coll_han_submodule_names[next[level][i]]);
+            }
+            return submodules[next[level][i]];
+        }
+    }
+    return NULL;
+}
+
+void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes)
+{
+    if (bytes > module->scratch_bytes || SCRATCH_KEPT < module->scratch_bytes) {
+        free(module->scratch);
+        module->scratch = malloc(bytes);
+        module->scratch_bytes = NULL == module->scratch ? 0 : bytes;
+    }
+    return module->scratch;
+}
