@@ -12,11 +12,11 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
-#include "opal/datatype/opal_convertor.h"
 
 #include "coll_adapt/coll_adapt.h"
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
+#include "common/coll_packing.h"
 
 /** The collectives that HAN has; an index of arrays. */
 typedef enum {
@@ -217,7 +217,7 @@ typedef struct mca_coll_han_segments_t {
     size_t fs;    /**< of a segment; the last may be shorter */
     char *base;   /**< start of the contiguous message, or of the slots */
     size_t slots; /**< 0: contiguous */
-    opal_convertor_t convertor;
+    coll_packing_t packing;
 } mca_coll_han_segments_t;
 
 /** Number of segments of a message. */

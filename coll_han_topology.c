@@ -119,12 +119,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
     va_start(arguments, format);
     wanted = vsnprintf(text->start + text->used, text->length - text->used, format, arguments);
     va_end(arguments);
-    if (wanted < 0 || text->used + (size_t) wanted + sizeof(more) > text->length) {
+    if (wanted < 0 || text->used + (size_t) wanted >= text->length) {
         text->full = true;
-        if (text->length - text->used >= sizeof(more)) {
-            memcpy(text->start + text->used, more, sizeof(more));
-        } else {
-            text->start[text->used] = '\0';
+        if (text->length >= sizeof(more)) {
+            memcpy(text->start + text->length - sizeof(more), more, sizeof(more));
         }
         return;
     }

@@ -16,10 +16,10 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 #include "ompi/request/request.h"
-#include "opal/datatype/opal_convertor.h"
 
 #include "coll_adapt_core.h"
 #include "coll_adapt_tree.h"
+#include "common/coll_packing.h"
 
 /* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
 
@@ -104,6 +104,7 @@ typedef struct mca_coll_adapt_op_t {
     ompi_request_t super;
     mca_coll_adapt_core_t core;
     bool core_made;
+    bool packed; /**< the message passes through packing */
     ompi_communicator_t *comm;
     int tags[2]; /**< of the halves */
     /* The message: packed bytes (bcast) or elements (reductions). */
@@ -119,7 +120,7 @@ typedef struct mca_coll_adapt_op_t {
     char *slots;
     ptrdiff_t slot_offset;    /**< from the start of a slot to where a (possibly negative) lower bound wants it */
     size_t slot_bytes;
-    opal_convertor_t convertor;
+    coll_packing_t packing;
 } mca_coll_adapt_op_t;
 
 OBJ_CLASS_DECLARATION(mca_coll_adapt_op_t);

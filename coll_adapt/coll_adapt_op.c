@@ -103,29 +103,18 @@ static void *bcast_place(mca_coll_adapt_core_t *core, size_t segment)
     return NULL == op->slots ? at(op->rbuf, op, segment) : slot(op, segment % core->task.window);
 }
 
-typedef int32_t (*convert_t)(opal_convertor_t *convertor, struct iovec *iov, uint32_t *iov_count, size_t *bytes);
-
-static int bcast_convert(mca_coll_adapt_core_t *core, size_t segment, convert_t function)
-{
-    mca_coll_adapt_op_t *op = op_of(core);
-    struct iovec iov = { .iov_base = bcast_place(core, segment), .iov_len = units_of(op, segment) };
-    size_t bytes = iov.iov_len;
-    uint32_t iov_count = 1;
-
-    if (0 > function(&op->convertor, &iov, &iov_count, &bytes) || bytes != units_of(op, segment)) {
-        return OMPI_ERROR;
-    }
-    return OMPI_SUCCESS;
-}
-
 static int bcast_pack(mca_coll_adapt_core_t *core, size_t segment)
 {
-    return bcast_convert(core, segment, opal_convertor_pack);
+    mca_coll_adapt_op_t *op = op_of(core);
+
+    return coll_packing_pack(&op->packing, bcast_place(core, segment), units_of(op, segment));
 }
 
 static int bcast_deliver(mca_coll_adapt_core_t *core, size_t segment)
 {
-    return bcast_convert(core, segment, opal_convertor_unpack);
+    mca_coll_adapt_op_t *op = op_of(core);
+
+    return coll_packing_unpack(&op->packing, bcast_place(core, segment), units_of(op, segment));
 }
 
 static const mca_coll_adapt_work_t bcast_in_place = { .place = bcast_place };
@@ -242,7 +231,6 @@ static int request_cancel(ompi_request_t *request __opal_attribute_unused__, int
 static void op_construct(mca_coll_adapt_op_t *op)
 {
     memset((char *) op + sizeof(op->super), 0, sizeof(*op) - sizeof(op->super));
-    OBJ_CONSTRUCT(&op->convertor, opal_convertor_t);
     op->super.req_type = OMPI_REQUEST_COLL;
     op->super.req_start = request_start;
     op->super.req_free = request_free;
@@ -257,7 +245,9 @@ static void op_destruct(mca_coll_adapt_op_t *op)
     }
     mca_coll_adapt_tree_free(&op->core.task.tree);
     free(op->slots);
-    OBJ_DESTRUCT(&op->convertor);
+    if (op->packed) {
+        coll_packing_close(&op->packing);
+    }
     if (NULL != op->datatype) {
         OBJ_RELEASE(op->datatype);
     }
@@ -359,7 +349,6 @@ static int make_slots(mca_coll_adapt_op_t *op, size_t count, size_t bytes, ptrdi
 
 static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
 {
-    const bool root = -1 == task->tree.parent;
     int rc;
 
     task->work = &bcast_in_place;
@@ -373,10 +362,8 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    return root ? opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &op->datatype->super, call->count,
-                                                           call->rbuf, 0, &op->convertor)
-                : opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &op->datatype->super, call->count,
-                                                           call->rbuf, 0, &op->convertor);
+    op->packed = true;
+    return coll_packing_open(&op->packing, op->datatype, call->count, call->rbuf, -1 == task->tree.parent);
 }
 
 static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
@@ -453,13 +440,11 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
 
 void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op)
 {
-    size_t start = 0;
-
     op->super.req_complete = REQUEST_PENDING;
     op->super.req_state = OMPI_REQUEST_ACTIVE;
     op->super.req_status.MPI_ERROR = OMPI_SUCCESS;
-    if (&bcast_packed == op->core.task.work) {
-        opal_convertor_set_position(&op->convertor, &start);
+    if (op->packed) {
+        coll_packing_rewind(&op->packing);
     }
     mca_coll_adapt_core_start(&op->core);
 }

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Helpers of the MPI tests. A test is a table of behaviours; each is a function that says with t_expect() what must
+ * hold on its rank. Rank 0 prints one line per behaviour ("ok 3 - behaviour") and the plan ("1..N") at the end.
+ *
+ * Verdicts travel by point-to-point messages on a communicator of their own, so a broken collective can't hide itself,
+ * and ranks leave a behaviour as unsynchronised as they like.
+ *
+ * Included by one file per program.
+ */
+#ifndef HAN_TESTS_MPI_TEST_H
+#define HAN_TESTS_MPI_TEST_H
+
+#include <mpi.h>
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define T_UNUSED __attribute__((unused))
+#define T_TEXT 256
+#define T_TAG 77
+#ifndef T_LIMIT
+#define T_LIMIT 60 /* seconds that a behaviour may take */
+#endif
+
+/** One line of the output. */
+struct t_behaviour {
+    const char *name;
+    void (*run)(void);
+    unsigned limit; /**< seconds; 0 for T_LIMIT */
+};
+
+/** An option: a switch, or one with a number. */
+struct t_option {
+    const char *name;
+    bool takes_number;
+    long *value; /**< 1 where a switch is given */
+};
+
+/** What one rank has to say about one behaviour. */
+struct t_verdict {
+    int failed;
+    int skipped;
+    char why[T_TEXT]; /**< the first failure, or the reason for skipping */
+};
+
+static struct {
+    MPI_Comm comm; /**< for verdicts only */
+    int rank;
+    int size;
+    int lines;
+    int failed_lines;
+    bool keep_comm;           /**< t_finish() leaves the communicator to whoever wants it in MPI_Finalize */
+    struct t_verdict verdict; /**< of the behaviour that runs now */
+    char name[T_TEXT];        /**< its name, for the alarm */
+} t;
+
+/* ---- what must hold ---- */
+
+/** Notes a failure of this rank where the condition doesn't hold; the first one of a behaviour is kept and printed. */
+T_UNUSED __attribute__((format(printf, 2, 3))) static bool t_expect(bool condition, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!condition && !t.verdict.failed) {
+        t.verdict.failed = 1;
+        va_start(arguments, format);
+        vsnprintf(t.verdict.why, sizeof(t.verdict.why), format, arguments);
+        va_end(arguments);
+    }
+    return condition;
+}
+
+/** Expects that an MPI call succeeds. */
+#define T_MPI(call) t_expect(MPI_SUCCESS == (call), "%s failed", #call)
+
+/** Skips the behaviour that runs now; all ranks or none. */
+T_UNUSED __attribute__((format(printf, 1, 2))) static void t_skip(const char *format, ...)
+{
+    va_list arguments;
+
+    t.verdict.skipped = 1;
+    va_start(arguments, format);
+    vsnprintf(t.verdict.why, sizeof(t.verdict.why), format, arguments);
+    va_end(arguments);
+}
+
+/** The lowest value of all ranks of the world, on all of them. */
+T_UNUSED static long t_agree(long value)
+{
+    for (int rank = 1; rank < t.size && 0 == t.rank; ++rank) {
+        long other;
+
+        MPI_Recv(&other, 1, MPI_LONG, rank, T_TAG, t.comm, MPI_STATUS_IGNORE);
+        value = other < value ? other : value;
+    }
+    for (int rank = 1; rank < t.size && 0 == t.rank; ++rank) {
+        MPI_Send(&value, 1, MPI_LONG, rank, T_TAG, t.comm);
+    }
+    if (0 != t.rank) {
+        MPI_Send(&value, 1, MPI_LONG, 0, T_TAG, t.comm);
+        MPI_Recv(&value, 1, MPI_LONG, 0, T_TAG, t.comm, MPI_STATUS_IGNORE);
+    }
+    return value;
+}
+
+/* ---- lines ---- */
+
+static void t_print_failure(int rank, const struct t_verdict *verdict)
+{
+    if (verdict->failed) {
+        printf("# rank %d: %s\n", rank, verdict->why);
+    }
+}
+
+static void t_print_line(const struct t_verdict *all)
+{
+    printf("%s %d - %s%s%s\n", all->failed ? "not ok" : "ok", ++t.lines, t.name,
+           all->skipped && !all->failed ? " # SKIP " : "", all->skipped && !all->failed ? all->why : "");
+    fflush(stdout);
+    t.failed_lines += all->failed;
+}
+
+static void t_collect(void)
+{
+    struct t_verdict all = t.verdict;
+
+    if (0 != t.rank) {
+        MPI_Send(&t.verdict, (int) sizeof(t.verdict), MPI_BYTE, 0, T_TAG, t.comm);
+        ++t.lines;
+        t.failed_lines += t.verdict.failed;
+        return;
+    }
+    t_print_failure(0, &t.verdict);
+    for (int rank = 1; rank < t.size; ++rank) {
+        struct t_verdict other;
+
+        MPI_Recv(&other, (int) sizeof(other), MPI_BYTE, rank, T_TAG, t.comm, MPI_STATUS_IGNORE);
+        t_print_failure(rank, &other);
+        all.failed |= other.failed;
+    }
+    t_print_line(&all);
+}
+
+/* Only what is allowed in a signal handler; one write, so that the lines of many ranks don't mix. */
+static void t_hung(int signal_number)
+{
+    static const char text[] = "Bail out! Time limit, hung in: ";
+    char line[sizeof(text) + T_TEXT];
+    size_t length = sizeof(text) - 1;
+
+    (void) signal_number;
+    memcpy(line, text, length);
+    for (size_t i = 0; '\0' != t.name[i]; ++i) {
+        line[length++] = t.name[i];
+    }
+    line[length++] = '\n';
+    _exit((ssize_t) length == write(STDOUT_FILENO, line, length) ? 1 : 2);
+}
+
+/** Begins a behaviour: what is written until its t_end() is its verdict, and it must end within the limit. */
+T_UNUSED __attribute__((format(printf, 2, 3))) static void t_start(unsigned limit, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(t.name, sizeof(t.name), format, arguments);
+    va_end(arguments);
+    memset(&t.verdict, 0, sizeof(t.verdict));
+    alarm(0 != limit ? limit : T_LIMIT);
+}
+
+/** Ends a behaviour: rank 0 hears all verdicts and prints the line. */
+T_UNUSED static void t_end(void)
+{
+    t_collect();
+    alarm(0);
+}
+
+/** A whole behaviour that is one condition. */
+T_UNUSED __attribute__((format(printf, 2, 3))) static void t_ok(bool condition, const char *format, ...)
+{
+    char name[T_TEXT];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    t_start(0, "%s", name);
+    t_expect(condition, "it doesn't");
+    t_end();
+}
+
+/** Runs a table of behaviours, in order. */
+T_UNUSED static void t_run(const struct t_behaviour *behaviours, size_t count)
+{
+    for (size_t i = 0; i < count; ++i) {
+        t_start(behaviours[i].limit, "%s", behaviours[i].name);
+        behaviours[i].run();
+        t_end();
+    }
+}
+
+/* ---- a program ---- */
+
+/** Reads the options; ends the program at one that isn't known. */
+T_UNUSED static void t_options(int argc, char **argv, const struct t_option *options, size_t count)
+{
+    for (int i = 1; i < argc; ++i) {
+        size_t o = 0;
+        char *end = NULL;
+
+        while (o < count && 0 != strcmp(argv[i], options[o].name)) {
+            ++o;
+        }
+        if (o == count || (options[o].takes_number && i + 1 == argc)) {
+            fprintf(stderr, "%s: option %s isn't known or wants a number\n", argv[0], argv[i]);
+            exit(1);
+        }
+        if (!options[o].takes_number) {
+            *options[o].value = 1;
+            continue;
+        }
+        *options[o].value = strtol(argv[++i], &end, 0);
+        if ('\0' != *end || '\0' == *argv[i]) {
+            fprintf(stderr, "%s: %s isn't a number\n", argv[0], argv[i]);
+            exit(1);
+        }
+    }
+}
+
+/** After MPI_Init: errors are returned, and verdicts get their communicator. */
+T_UNUSED static void t_begin(void)
+{
+    struct sigaction action;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &t.comm);
+    MPI_Comm_rank(t.comm, &t.rank);
+    MPI_Comm_size(t.comm, &t.size);
+    memset(&action, 0, sizeof(action));
+    action.sa_handler = t_hung;
+    sigaction(SIGALRM, &action, NULL);
+}
+
+/**
+ * Prints the plan after MPI_Finalize, which is a behaviour itself.
+ *
+ * @returns the program's exit code
+ */
+T_UNUSED static int t_finish(const char *finalize_name)
+{
+    int rc;
+
+    t_start(0, "%s", finalize_name);
+    if (!t.keep_comm) {
+        MPI_Comm_free(&t.comm);
+    }
+    rc = MPI_Finalize();
+    /* Behaviours may have run in it. */
+    t_start(0, "%s", finalize_name);
+    t_expect(MPI_SUCCESS == rc, "MPI_Finalize failed");
+    alarm(0);
+    if (0 == t.rank) {
+        t_print_failure(0, &t.verdict);
+        t_print_line(&t.verdict);
+        printf("1..%d\n", t.lines);
+        fflush(stdout);
+    }
+    return 0 != t.failed_lines || t.verdict.failed ? 1 : 0;
+}
+
+/* ---- memory with guards ---- */
+
+#define T_GUARD 4096
+#define T_GUARD_BYTE 0xe7
+
+/* In front of the first guard. */
+struct t_block {
+    size_t bytes;
+    size_t unused; /* keeps what follows aligned to 16 */
+};
+
+/** Memory between two guards; its content isn't set. */
+T_UNUSED static void *t_alloc(size_t bytes)
+{
+    struct t_block *block = malloc(sizeof(*block) + bytes + 2 * T_GUARD);
+    unsigned char *guard = (unsigned char *) (block + 1);
+
+    if (NULL == block) {
+        fprintf(stderr, "no memory for %zu bytes\n", bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    block->bytes = bytes;
+    memset(guard, T_GUARD_BYTE, T_GUARD);
+    memset(guard + T_GUARD + bytes, T_GUARD_BYTE, T_GUARD);
+    return guard + T_GUARD;
+}
+
+/** Whether nothing was written before or past the memory. */
+T_UNUSED static bool t_guarded(const void *memory)
+{
+    const unsigned char *guard = (const unsigned char *) memory - T_GUARD;
+    const size_t bytes = ((const struct t_block *) (const void *) guard - 1)->bytes;
+
+    for (size_t i = 0; i < T_GUARD; ++i) {
+        if (T_GUARD_BYTE != guard[i] || T_GUARD_BYTE != guard[T_GUARD + bytes + i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/** Frees, and expects that the guards are as they were. */
+T_UNUSED static void t_free(void *memory)
+{
+    if (NULL != memory) {
+        t_expect(t_guarded(memory), "bytes before or past a buffer were written");
+        free((unsigned char *) memory - T_GUARD - sizeof(struct t_block));
+    }
+}
+
+/* ---- numbers ---- */
+
+/** The next number of a sequence that is the same on all ranks with the same state; below limit. */
+T_UNUSED static size_t t_random(uint64_t *state, size_t limit)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (size_t) (*state >> 33) % limit;
+}
+
+/** Byte number i of the message with a key: neighbours, segments and messages differ. */
+static inline unsigned char t_pattern(uint64_t key, size_t i)
+{
+    uint64_t x = (key + 1) * UINT64_C(0x9e3779b97f4a7c15) + i * UINT64_C(0xd1b54a32d192ed03);
+
+    return (unsigned char) (x >> 56 ^ x >> 24);
+}
+
+#endif
