@@ -21,8 +21,18 @@
 /** The collectives that HAN has; an index of arrays. */
 typedef enum {
     HAN_BCAST,
+    HAN_REDUCE,
+    HAN_ALLREDUCE,
     HAN_COLLECTIVE_COUNT
 } mca_coll_han_collective_t;
+
+/** The forms of a collective; an index of arrays. */
+typedef enum {
+    HAN_BLOCKING,
+    HAN_NONBLOCKING,
+    HAN_PERSISTENT,
+    HAN_FORM_COUNT
+} mca_coll_han_form_t;
 
 /** The levels. Today two; the engine does not know how many there are. */
 typedef enum {
@@ -55,6 +65,8 @@ typedef enum {
     HAN_FALLBACK,
     HAN_SIMPLE,
     HAN_PIPELINE,
+    HAN_TREE,
+    HAN_RING,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -66,6 +78,8 @@ typedef struct mca_coll_han_input_t {
     int nodes;    /**< groups of the topology */
     int ppn;      /**< ranks of the largest group */
     size_t bytes; /**< packed */
+    mca_coll_han_form_t form;
+    bool adapt;   /**< the communicator has a module of adapt */
 } mca_coll_han_input_t;
 
 /** The outcome of a decision (HAN paper, table II). */
@@ -77,6 +91,7 @@ typedef struct mca_coll_han_params_t {
     mca_coll_han_submodule_t smod;  /**< low */
     mca_coll_adapt_tree_kind_t ibalg; /**< tree of ib, where imod is adapt */
     size_t ibs;                     /**< segment size inside ib, where imod is adapt; 0: whole segments */
+    mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree */
     const char *why;                /**< the rule, as text */
 } mca_coll_han_params_t;
 
@@ -93,6 +108,7 @@ extern const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_
 
 /** What the user can set for each collective. All are read anew in each call. */
 typedef struct mca_coll_han_settings_t {
+    int algorithm;  /**< mca_coll_han_algorithm_id_t, or HAN_AUTO */
     int segsize;    /**< bytes, 0: the rules choose */
     int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
     int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
@@ -142,7 +158,7 @@ struct mca_coll_han_fallback_t;
  * Without communication where the runtime has told the host names of all ranks (it tells them for all ranks of a job or
  * for none); otherwise, and for communicators over several jobs, by one allgather.
  *
- * @param allgather the collective as it was before HAN came
+ * @param allgather the collective as it was before HAN came; NULL: no communication, OMPI_ERR_NOT_FOUND instead
  * @param node_of [size of comm]
  * @param node_count one more than the largest number in node_of
  */
@@ -164,19 +180,44 @@ typedef struct mca_coll_han_level_t {
 /** The module that did a collective before HAN came. */
 typedef struct mca_coll_han_fallback_t {
     union {
-        mca_coll_base_module_bcast_fn_t bcast;
         mca_coll_base_module_allgather_fn_t allgather;
+        mca_coll_base_module_bcast_fn_t bcast;
+        mca_coll_base_module_ibcast_fn_t ibcast;
+        mca_coll_base_module_bcast_init_fn_t bcast_init;
+        mca_coll_base_module_reduce_fn_t reduce;
+        mca_coll_base_module_ireduce_fn_t ireduce;
+        mca_coll_base_module_reduce_init_fn_t reduce_init;
+        mca_coll_base_module_allreduce_fn_t allreduce;
+        mca_coll_base_module_iallreduce_fn_t iallreduce;
+        mca_coll_base_module_allreduce_init_fn_t allreduce_init;
     } fn;
     mca_coll_base_module_t *module;
 } mca_coll_han_fallback_t;
 
+/** Segments that adapt has under way to and from each peer: N and M of the ADAPT paper, section 2.2.1. */
+enum { HAN_SENDS = 3, HAN_RECVS = 6 };
+
+/** Radix of k-nomial trees: low trees, for what counts with short messages is the number of hops. */
+enum { HAN_RADIX = 4 };
+
+/** Topology-aware trees are kept: to make one takes a look at every rank. */
+enum { HAN_TREES_KEPT = 16 };
+
+typedef struct mca_coll_han_tree_t {
+    bool made;
+    mca_coll_adapt_tree_kind_t low, up;
+    mca_coll_adapt_tree_t tree;
+} mca_coll_han_tree_t;
+
 typedef struct mca_coll_han_module_t {
     mca_coll_base_module_t super;
     ompi_communicator_t *comm;
-    mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT];
+    mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
     mca_coll_han_fallback_t exchange; /**< allgather, for mca_coll_han_nodes_find */
     bool topology_made;
     bool levels_made;
+    mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
+    mca_coll_han_tree_t trees[HAN_TREES_KEPT]; /**< the one of a root is at root % HAN_TREES_KEPT */
     mca_coll_han_topology_t topology;
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     void *scratch; /**< temporary memory kept between calls */
@@ -188,8 +229,12 @@ OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_han_module_t);
 int mca_coll_han_init_query(bool enable_progress_threads, bool enable_mpi_threads);
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority);
 
-/** Finds the topology, at the first call; without communication in nearly all cases (see mca_coll_han_nodes_find). */
-int mca_coll_han_module_topology(mca_coll_han_module_t *module);
+/**
+ * Finds the topology, at the first call; without communication in nearly all cases (see mca_coll_han_nodes_find).
+ *
+ * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
+ */
+int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange);
 
 /** Makes the sub-communicators, at the first call; collective over the communicator. */
 int mca_coll_han_module_levels(mca_coll_han_module_t *module);
@@ -272,12 +317,52 @@ void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_in
 /** Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
 int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params);
 
+/** Whether a module is of the adapt that comes with HAN, which takes tree and segment size as arguments. */
+bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule);
+
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
+
+/* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
+
+/**
+ * Decides how a call is done, and says so to who wants to know.
+ *
+ * @param call as adapt would do it; its collective and root are looked at only where adapt does it
+ */
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+                             mca_coll_han_params_t *params);
+
+/**
+ * Has adapt do a call on the communicator itself: over the topology-aware tree (ADAPT paper, section 3.2) with the
+ * parameters ibalg between the nodes, sbalg inside them, and segments of ibs; an operation that does not commute over
+ * a tree in rank order.
+ *
+ * @param request of the nonblocking and persistent forms
+ */
+int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+                           const mca_coll_han_params_t *params, ompi_request_t **request);
 
 /* -- coll_han_bcast.c ---------------------------------------------------------------------------------------------- */
 
 int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                              mca_coll_base_module_t *module);
+int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                        ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                            struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
+
+/* -- coll_han_reduce.c --------------------------------------------------------------------------------------------- */
+
+int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
+
+/* -- coll_han_allreduce.c ------------------------------------------------------------------------------------------ */
+
+int mca_coll_han_allreduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
 
 #endif

@@ -16,16 +16,6 @@ static const mca_coll_han_stage_t stages_at_root[] = {
 };
 enum { STAGE_COUNT = 2 };
 
-static mca_coll_han_input_t make_input(const mca_coll_han_module_t *han, size_t bytes)
-{
-    return (mca_coll_han_input_t){
-        .collective = HAN_BCAST,
-        .nodes = han->topology.group_count,
-        .ppn = han->topology.largest,
-        .bytes = bytes,
-    };
-}
-
 /* The table of this rank's node, and the stages around which this rank packs or unpacks. */
 static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, const mca_coll_han_params_t *params,
                       size_t bytes, int root)
@@ -50,39 +40,19 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : 1;
 }
 
-static int call_fallback(mca_coll_han_module_t *han, void *buffer, int count, ompi_datatype_t *datatype, int root)
+/* Level by level. */
+static int bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t *todo,
+                        const mca_coll_han_params_t *params)
 {
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST];
-
-    return fallback->fn.bcast(buffer, count, datatype, root, han->comm, fallback->module);
-}
-
-int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root,
-                             ompi_communicator_t *comm __opal_attribute_unused__, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const size_t bytes = datatype->super.size * (size_t) count;
     mca_coll_han_call_t call = { .module = han };
-    mca_coll_han_params_t params;
-    mca_coll_han_input_t input;
     mca_coll_han_plan_t plan;
-    int rc = mca_coll_han_module_topology(han);
+    int rc = mca_coll_han_call_open(&call, params);
 
-    if (OMPI_SUCCESS != rc || 0 == bytes) {
-        return rc;
-    }
-    input = make_input(han, bytes);
-    params = mca_coll_han_decide(&input);
-    mca_coll_han_say(han, &input, &params);
-    if (HAN_FALLBACK == params.algorithm) {
-        return call_fallback(han, buffer, count, datatype, root);
-    }
-    rc = mca_coll_han_call_open(&call, &params);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    make_plan(&plan, &call, &params, bytes, root);
-    rc = mca_coll_han_segments_open(&call.segments, han, buffer, (size_t) count, datatype, params.fs,
+    make_plan(&plan, &call, params, todo->datatype->super.size * todo->count, todo->root);
+    rc = mca_coll_han_segments_open(&call.segments, han, todo->rbuf, todo->count, todo->datatype, params->fs,
                                     mca_coll_han_plan_window(&plan), -1 != call.pack_before);
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -90,4 +60,77 @@ int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype,
     rc = mca_coll_han_plan_execute(&plan);
     mca_coll_han_segments_close(&call.segments);
     return rc;
+}
+
+static mca_coll_adapt_call_t describe(void *buffer, int count, ompi_datatype_t *datatype, int root,
+                                      ompi_communicator_t *comm)
+{
+    return (mca_coll_adapt_call_t){ .collective = ADAPT_BCAST,
+                                    .rbuf = buffer,
+                                    .count = (size_t) count,
+                                    .datatype = datatype,
+                                    .root = root,
+                                    .comm = comm };
+}
+
+int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                             mca_coll_base_module_t *module)
+{
+    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
+    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_BLOCKING];
+    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    mca_coll_han_params_t params;
+    int rc;
+
+    if (0 == datatype->super.size * (size_t) count) {
+        return OMPI_SUCCESS;
+    }
+    rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_BLOCKING, &call, &params);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    switch (params.algorithm) {
+    case HAN_FALLBACK:
+        return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
+    case HAN_TREE:
+        return mca_coll_han_call_tree(han, HAN_BLOCKING, &call, &params, NULL);
+    default:
+        return bcast_levels(han, &call, &params);
+    }
+}
+
+int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                        ompi_request_t **request, mca_coll_base_module_t *module)
+{
+    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
+    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_NONBLOCKING];
+    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    mca_coll_han_params_t params;
+    const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_NONBLOCKING, &call, &params);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (HAN_FALLBACK == params.algorithm) {
+        return fallback->fn.ibcast(buffer, count, datatype, root, comm, request, fallback->module);
+    }
+    return mca_coll_han_call_tree(han, HAN_NONBLOCKING, &call, &params, request);
+}
+
+int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                            struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module)
+{
+    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
+    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_PERSISTENT];
+    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    mca_coll_han_params_t params;
+    const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_PERSISTENT, &call, &params);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (HAN_FALLBACK == params.algorithm) {
+        return fallback->fn.bcast_init(buffer, count, datatype, root, comm, info, request, fallback->module);
+    }
+    return mca_coll_han_call_tree(han, HAN_PERSISTENT, &call, &params, request);
 }

@@ -5,7 +5,11 @@
 
 #include "common/coll_variables.h"
 
-const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = { [HAN_BCAST] = "bcast" };
+const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
+    [HAN_BCAST] = "bcast",
+    [HAN_REDUCE] = "reduce",
+    [HAN_ALLREDUCE] = "allreduce",
+};
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
     [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
@@ -70,11 +74,32 @@ static int register_module(const char *collective, mca_coll_han_level_id_t level
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
 
+static int register_algorithm(const char *collective, int *storage)
+{
+    mca_base_var_enum_value_t values[HAN_ALGORITHM_COUNT + 2] = { { HAN_AUTO, "auto" } };
+    char name[64], help[1024];
+    size_t used;
+
+    used = (size_t) snprintf(help, sizeof(help), "How %s is done; auto: the built-in rules choose", collective);
+    for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
+        values[i + 1] = (mca_base_var_enum_value_t){ i, mca_coll_han_algorithms[i].name };
+        used += (size_t) snprintf(help + used, sizeof(help) - used, "; %s: %s", mca_coll_han_algorithms[i].name,
+                                  mca_coll_han_algorithms[i].help);
+    }
+    *storage = HAN_AUTO;
+    snprintf(name, sizeof(name), "%s_algorithm", collective);
+    return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
+}
+
 static int register_collective(const char *collective, mca_coll_han_settings_t *settings)
 {
     char name[64], help[160];
     int rc;
 
+    rc = register_algorithm(collective, &settings->algorithm);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
     settings->segsize = 0;
     snprintf(name, sizeof(name), "%s_segsize", collective);
     snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);

@@ -5,7 +5,25 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_FALLBACK] = { "fallback", "the component that would do it without HAN" },
     [HAN_SIMPLE] = { "simple", "level by level, the whole message at once" },
     [HAN_PIPELINE] = { "pipeline", "level by level, segment by segment, the levels overlapped" },
+    [HAN_TREE] = { "tree", "all levels at once: adapt over the topology-aware tree, without sub-communicators" },
+    [HAN_RING] = { "ring", "tree, in one block for each node, rooted there: 2(n-1)/n of the message on each link" },
 };
+
+/* Preconditions. Only blocking bcast goes level by level; adapt must be there for a tree; a ring is an allreduce. */
+static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
+{
+    switch (algorithm) {
+    case HAN_SIMPLE:
+    case HAN_PIPELINE:
+        return HAN_BCAST == input->collective && HAN_BLOCKING == input->form;
+    case HAN_TREE:
+        return input->adapt;
+    case HAN_RING:
+        return input->adapt && HAN_ALLREDUCE == input->collective;
+    default:
+        return true;
+    }
+}
 
 /* Largest segment: inner collectives count in int. */
 static const size_t largest_fs = (size_t) 1 << 30;
@@ -19,9 +37,22 @@ struct rule {
     mca_coll_han_params_t params;
 };
 
+#define TREE(nodes_kind, node_kind, segment, reason)                                                          \
+    {                                                                                                         \
+        .algorithm = HAN_TREE, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED, .ibalg = nodes_kind, \
+        .sbalg = node_kind, .ibs = segment, .why = reason                                                     \
+    }
+
 static const struct rule rules[] = {
-    { HAN_BCAST, 2, 1, 0, { HAN_SIMPLE, 0, 1, HAN_ADAPT, HAN_TUNED, ADAPT_TREE_BINOMIAL, 0, "built-in rule: bcast, short" } },
-    { HAN_BCAST, 2, 1, 65537, { HAN_PIPELINE, 65536, 4, HAN_ADAPT, HAN_TUNED, ADAPT_TREE_PIPELINE, 16384, "built-in rule: bcast, long" } },
+    { HAN_BCAST, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: bcast, short") },
+    { HAN_BCAST, 2, 1, 16385, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: bcast, long") },
+    { HAN_REDUCE, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: reduce, short") },
+    { HAN_REDUCE, 2, 1, 16385, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: reduce, long") },
+    { HAN_ALLREDUCE, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: allreduce, short") },
+    { HAN_ALLREDUCE, 2, 1, 16385,
+      { .algorithm = HAN_RING, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,
+        .ibalg = ADAPT_TREE_PIPELINE, .sbalg = ADAPT_TREE_BINOMIAL, .ibs = 16384,
+        .why = "built-in rule: allreduce, long" } },
 };
 
 static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
@@ -37,12 +68,15 @@ static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
     return params;
 }
 
+/* What the user sets beside the algorithm is about levels and segments: it asks for the pipeline. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
 {
-    if (0 < settings->segsize) {
+    if (0 < settings->segsize || HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
         params->algorithm = HAN_PIPELINE;
+        params->why = "set by the user";
+    }
+    if (0 < settings->segsize) {
         params->fs = (size_t) settings->segsize;
-        params->why = "segsize set by the user";
     }
     if (HAN_AUTO != settings->up_module) {
         params->imod = mca_coll_han_choices[HAN_UP][settings->up_module];
@@ -50,17 +84,24 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     if (HAN_AUTO != settings->low_module) {
         params->smod = mca_coll_han_choices[HAN_LOW][settings->low_module];
     }
+    if (HAN_AUTO != settings->algorithm) {
+        params->algorithm = (mca_coll_han_algorithm_id_t) settings->algorithm;
+        params->why = "algorithm set by the user";
+    }
 }
 
 mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
 {
     mca_coll_han_params_t params = by_rules(input);
 
-    if (HAN_FALLBACK == params.algorithm) {
-        return params;
-    }
     by_user(&params, &mca_coll_han_component.settings[input->collective]);
-    if (HAN_SIMPLE == params.algorithm || params.fs > input->bytes) {
+    if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
+        params.algorithm = fits(HAN_PIPELINE, input) ? HAN_PIPELINE
+                           : fits(HAN_TREE, input)   ? HAN_TREE
+                                                                            : HAN_FALLBACK;
+        params.why = "the algorithm does not serve this call";
+    }
+    if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {
         params.fs = input->bytes;
     }
     if (params.fs > largest_fs) {

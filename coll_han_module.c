@@ -23,7 +23,11 @@ struct slot {
         offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module) \
     }
 
-static const struct slot slots[HAN_COLLECTIVE_COUNT] = { [HAN_BCAST] = SLOT(bcast) };
+static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = {
+    [HAN_BCAST] = { SLOT(bcast), SLOT(ibcast), SLOT(bcast_init) },
+    [HAN_REDUCE] = { SLOT(reduce), SLOT(ireduce), SLOT(reduce_init) },
+    [HAN_ALLREDUCE] = { SLOT(allreduce), SLOT(iallreduce), SLOT(allreduce_init) },
+};
 static const struct slot exchange_slot = SLOT(allgather);
 
 /* -- life of a module -- */
@@ -63,9 +67,14 @@ static void module_destruct(mca_coll_han_module_t *module)
         level_free(&module->levels[level]);
     }
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        fallback_free(&module->fallbacks[collective]);
+        for (int form = 0; form < HAN_FORM_COUNT; ++form) {
+            fallback_free(&module->fallbacks[collective][form]);
+        }
     }
     fallback_free(&module->exchange);
+    for (int i = 0; i < HAN_TREES_KEPT; ++i) {
+        mca_coll_adapt_tree_free(&module->trees[i].tree);
+    }
     mca_coll_han_topology_free(&module->topology);
     free(module->scratch);
 }
@@ -87,14 +96,30 @@ static bool fallback_save(mca_coll_han_fallback_t *fallback, const ompi_communic
     return true;
 }
 
+/* The communicator's own module of adapt, where it is the one that comes with HAN. It lives as long as ours does. */
+static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm)
+{
+    mca_coll_base_avail_coll_t *available;
+
+    OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t) {
+        if (mca_coll_han_is_adapt(available->ac_module)) {
+            return (mca_coll_adapt_event_module_t *) available->ac_module;
+        }
+    }
+    return NULL;
+}
+
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
     bool complete = fallback_save(&module->exchange, comm, &exchange_slot);
 
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        complete = fallback_save(&module->fallbacks[collective], comm, &slots[collective]) && complete;
+        for (int form = 0; form < HAN_FORM_COUNT; ++form) {
+            complete = fallback_save(&module->fallbacks[collective][form], comm, &slots[collective][form]) && complete;
+        }
     }
+    module->adapt = find_adapt(comm);
     return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
@@ -146,6 +171,14 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     module->super.coll_bcast = mca_coll_han_bcast_intra;
+    module->super.coll_ibcast = mca_coll_han_ibcast;
+    module->super.coll_bcast_init = mca_coll_han_bcast_init;
+    module->super.coll_reduce = mca_coll_han_reduce_intra;
+    module->super.coll_ireduce = mca_coll_han_ireduce;
+    module->super.coll_reduce_init = mca_coll_han_reduce_init;
+    module->super.coll_allreduce = mca_coll_han_allreduce_intra;
+    module->super.coll_iallreduce = mca_coll_han_iallreduce;
+    module->super.coll_allreduce_init = mca_coll_han_allreduce_init;
     return &module->super;
 }
 
@@ -162,7 +195,7 @@ static void say_topology(const mca_coll_han_module_t *module)
     }
 }
 
-int mca_coll_han_module_topology(mca_coll_han_module_t *module)
+int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
 {
     const int size = ompi_comm_size(module->comm);
     int *node_of, node_count, rc;
@@ -174,7 +207,7 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module)
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    rc = mca_coll_han_nodes_find(module->comm, &module->exchange, node_of, &node_count);
+    rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->exchange : NULL, node_of, &node_count);
     if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -302,7 +335,7 @@ int mca_coll_han_module_levels(mca_coll_han_module_t *module)
     if (module->levels_made) {
         return OMPI_SUCCESS;
     }
-    rc = mca_coll_han_module_topology(module);
+    rc = mca_coll_han_module_topology(module, true);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }

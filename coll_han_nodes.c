@@ -148,7 +148,7 @@ int mca_coll_han_nodes_find(ompi_communicator_t *comm, const mca_coll_han_fallba
         rc = find_local(comm, node_of);
     }
     opal_mutex_unlock(&nodes.lock);
-    if (OMPI_ERR_NOT_FOUND == rc) {
+    if (OMPI_ERR_NOT_FOUND == rc && NULL != allgather) {
         rc = find_by_exchange(comm, allgather, node_of);
     }
     *node_count = nodes.count;

@@ -26,15 +26,14 @@ static int run_bcast(const struct work *work)
     return work->submodule->coll_bcast(work->buffer, work->bytes, MPI_BYTE, work->root, work->comm, work->submodule);
 }
 
-/* Only the adapt that comes with HAN takes the tree and the segment size as arguments. */
-static bool takes_how(const mca_coll_base_module_t *submodule)
+bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule)
 {
     return 0 == strcmp(MCA_COLL_ADAPT_CLASS, submodule->super.obj_class->cls_name);
 }
 
 static int post_bcast(const struct work *work, ompi_request_t **request)
 {
-    if (takes_how(work->submodule)) {
+    if (mca_coll_han_is_adapt(work->submodule)) {
         const mca_coll_adapt_call_t call = { .collective = ADAPT_BCAST,
                                              .rbuf = work->buffer,
                                              .count = (size_t) work->bytes,
@@ -145,7 +144,8 @@ int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_
     const mca_coll_han_submodule_t wanted[HAN_LEVEL_COUNT] = { [HAN_LOW] = params->smod, [HAN_UP] = params->imod };
     const int rc = mca_coll_han_module_levels(call->module);
 
-    call->how = (mca_coll_adapt_how_t){ .kind = params->ibalg, .segment_size = params->ibs, .sends = 3, .recvs = 6 };
+    call->how = (mca_coll_adapt_how_t){ .kind = params->ibalg, .segment_size = params->ibs, .sends = HAN_SENDS,
+                                         .recvs = HAN_RECVS };
     for (int level = 0; level < HAN_LEVEL_COUNT && OMPI_SUCCESS == rc; ++level) {
         call->submodules[level] = mca_coll_han_module_submodule(call->module, level, wanted[level]);
         if (NULL == call->submodules[level] && NULL != call->module->levels[level].comm) {

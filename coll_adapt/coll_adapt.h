@@ -31,8 +31,13 @@ typedef struct mca_coll_adapt_how_t {
     size_t segments;      /**< where not 0: this many segments instead */
     int sends;            /**< outstanding to each peer, N in the paper */
     int recvs;            /**< outstanding from each peer, M in the paper */
-    const mca_coll_adapt_tree_level_t *levels; /**< of ADAPT_TREE_TOPOLOGY, lowest first */
-    int level_count;
+    /**
+     * Where not NULL: these trees, made before, whatever kind says; they are copied. More than one: the message is cut
+     * into as many blocks, and each takes its tree. With chains rooted at the ranks of a ring this is the ring
+     * allreduce, which moves only 2(n-1)/n of the message over each link.
+     */
+    const mca_coll_adapt_tree_t *const *trees;
+    int tree_count;
 } mca_coll_adapt_how_t;
 
 /** The collectives that ADAPT has; an index of arrays. */
@@ -66,6 +71,10 @@ typedef struct mca_coll_adapt_event_module_t {
     mca_coll_base_module_t super;
     /** Starts a collective, done as the caller says. */
     int (*post)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
+    /** Does a collective as the caller says. */
+    int (*run)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+    /** Makes a persistent request of a collective. */
+    int (*init)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
 } mca_coll_adapt_event_module_t;
 
 OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_adapt_event_module_t);
@@ -102,6 +111,9 @@ extern const char *const mca_coll_adapt_collective_names[ADAPT_COLLECTIVE_COUNT]
 /** One collective operation: the user's request, the core, and the data. */
 typedef struct mca_coll_adapt_op_t {
     ompi_request_t super;
+    struct mca_coll_adapt_op_t *first; /**< of several that make one collective: the one with the user's request */
+    struct mca_coll_adapt_op_t *next;  /**< of several: the next one */
+    volatile int32_t pending;          /**< in the first one: how many are not over */
     mca_coll_adapt_core_t core;
     bool core_made;
     bool packed; /**< the message passes through packing */
@@ -141,8 +153,17 @@ void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op);
 int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
                            ompi_request_t **request);
 
+/** Makes it, as a persistent request. */
+int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           ompi_request_t **request);
+
 /** Makes it, starts it and waits for it. */
 int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+
+/* -- coll_adapt_single.c ------------------------------------------------------------------------------------------- */
+
+/** Runs an operation of one segment that is not started, without events. */
+int mca_coll_adapt_single_run(mca_coll_adapt_op_t *op);
 
 /* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
 

@@ -73,11 +73,8 @@ static int post(const mca_coll_adapt_call_t *call, ompi_request_t **request)
 static int init(const mca_coll_adapt_call_t *call, ompi_request_t **request)
 {
     const mca_coll_adapt_how_t how = decide(call);
-    mca_coll_adapt_op_t *op = NULL;
-    const int rc = mca_coll_adapt_op_make(call, &how, true, &op);
 
-    *request = OMPI_SUCCESS == rc ? &op->super : MPI_REQUEST_NULL;
-    return rc;
+    return mca_coll_adapt_op_init(call, &how, request);
 }
 
 /* -- bcast -- */

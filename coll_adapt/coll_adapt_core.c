@@ -175,8 +175,8 @@ static void up_receive(mca_coll_adapt_core_t *core)
     }
 }
 
-/* The child of a turn, -1 for the own contribution. From the last rank to the first: the right operand comes first. */
-static int child_of_turn(const mca_coll_adapt_core_t *core, int turn)
+/* From the last rank to the first: the right operand comes first. */
+int mca_coll_adapt_core_child_of_turn(const mca_coll_adapt_core_t *core, int turn)
 {
     const int behind = core->task.tree.child_count - core->task.tree.children_before;
 
@@ -193,7 +193,7 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
     int *turn = &core->turn[segment % core->task.window];
 
     while (*turn < turns && 0 == core->rc) {
-        const int child = child_of_turn(core, *turn);
+        const int child = mca_coll_adapt_core_child_of_turn(core, *turn);
         mca_coll_adapt_lane_t *lane = -1 == child ? NULL : &core->up_in[child];
         void *in = NULL;
 

@@ -137,6 +137,9 @@ void mca_coll_adapt_core_start(mca_coll_adapt_core_t *core);
 /** A transfer has completed, with rc. For transports; safe in any thread, and inside start. */
 void mca_coll_adapt_core_event(mca_coll_adapt_transfer_t *transfer, int rc);
 
+/** The child whose segment is combined in a turn, counted from 0; -1: the own contribution. */
+int mca_coll_adapt_core_child_of_turn(const mca_coll_adapt_core_t *core, int turn);
+
 /** Frees what init made. */
 void mca_coll_adapt_core_free(mca_coll_adapt_core_t *core);
 

@@ -86,10 +86,14 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
 {
-    mca_coll_adapt_op_t *op = op_of(core);
+    mca_coll_adapt_op_t *first = op_of(core)->first;
 
-    op->super.req_status.MPI_ERROR = rc;
-    ompi_request_complete(&op->super, true);
+    if (OMPI_SUCCESS != rc) {
+        first->super.req_status.MPI_ERROR = rc;
+    }
+    if (0 == OPAL_THREAD_ADD_FETCH32(&first->pending, -1)) {
+        ompi_request_complete(&first->super, true);
+    }
 }
 
 static const mca_coll_adapt_transport_t transport = { transfer_start, op_finish };
@@ -240,6 +244,9 @@ static void op_construct(mca_coll_adapt_op_t *op)
 static void op_destruct(mca_coll_adapt_op_t *op)
 {
     OMPI_REQUEST_FINI(&op->super);
+    if (NULL != op->next) {
+        OBJ_RELEASE(op->next);
+    }
     if (op->core_made) {
         mca_coll_adapt_core_free(&op->core);
     }
@@ -276,15 +283,16 @@ static void retain(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call)
     }
 }
 
-static int make_tree(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+static int make_tree(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                     int block)
 {
-    const int size = ompi_comm_size(call->comm), rank = ompi_comm_rank(call->comm);
     int rc;
 
-    if (ADAPT_TREE_TOPOLOGY == how->kind && NULL != how->levels) {
-        rc = mca_coll_adapt_tree_make_topology(tree, how->levels, how->level_count, size, call->root, rank);
+    if (NULL != how->trees) {
+        rc = mca_coll_adapt_tree_copy(tree, how->trees[block]);
     } else {
-        rc = mca_coll_adapt_tree_make(tree, how->kind, how->degree, size, call->root, rank);
+        rc = mca_coll_adapt_tree_make(tree, how->kind, how->degree, ompi_comm_size(call->comm), call->root,
+                                      ompi_comm_rank(call->comm));
     }
     /* Where the order is free the own contribution, which is there already, comes first. */
     if (0 == rc && NULL != call->op && ompi_op_is_commute(call->op)) {
@@ -396,8 +404,9 @@ static int make_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call,
     }
 }
 
-int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
-                           mca_coll_adapt_op_t **made)
+/* One of the operations that make a collective: all of it, or a block of it over a tree of its own. */
+static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, int block, bool persistent,
+                    mca_coll_adapt_op_t **made)
 {
     mca_coll_adapt_op_t *op = OBJ_NEW(mca_coll_adapt_op_t);
     const int32_t tag = ompi_coll_base_nbc_reserve_tags(call->comm, MOST_TAGS);
@@ -416,11 +425,12 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
     }
     OMPI_REQUEST_INIT(&op->super, persistent);
     op->super.req_mpi_object.comm = call->comm;
+    op->first = op;
     op->tags[ADAPT_UP] = tag;
     op->tags[ADAPT_DOWN] = tag - 1;
     retain(op, call);
     task.segments = cut(op, call, how);
-    rc = make_tree(&task.tree, call, how);
+    rc = make_tree(&task.tree, call, how, block);
     /* From here on the operation owns the tree. */
     op->core.task.tree = task.tree;
     if (OMPI_SUCCESS == rc) {
@@ -438,15 +448,80 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
     return OMPI_SUCCESS;
 }
 
-void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op)
+/* The part of a reduction that is a block: whole elements. */
+static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int block, int blocks)
 {
-    op->super.req_complete = REQUEST_PENDING;
-    op->super.req_state = OMPI_REQUEST_ACTIVE;
-    op->super.req_status.MPI_ERROR = OMPI_SUCCESS;
-    if (op->packed) {
-        coll_packing_rewind(&op->packing);
+    const size_t first = call->count / (size_t) blocks * (size_t) block
+                         + (call->count % (size_t) blocks < (size_t) block ? call->count % (size_t) blocks
+                                                                           : (size_t) block);
+    const size_t count = call->count / (size_t) blocks + ((size_t) block < call->count % (size_t) blocks ? 1 : 0);
+    mca_coll_adapt_call_t part = *call;
+    ptrdiff_t lb, extent;
+
+    ompi_datatype_get_extent(call->datatype, &lb, &extent);
+    part.count = count;
+    part.rbuf = (char *) call->rbuf + (ptrdiff_t) first * extent;
+    if (MPI_IN_PLACE != call->sbuf) {
+        part.sbuf = (const char *) call->sbuf + (ptrdiff_t) first * extent;
     }
-    mca_coll_adapt_core_start(&op->core);
+    return part;
+}
+
+int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
+                           mca_coll_adapt_op_t **made)
+{
+    const int blocks = NULL != how->trees && 1 < how->tree_count ? how->tree_count : 1;
+    mca_coll_adapt_op_t *first = NULL, **last = &first;
+
+    if (1 == blocks) {
+        return make_one(call, how, 0, persistent, made);
+    }
+    for (int block = 0; block < blocks; ++block) {
+        const mca_coll_adapt_call_t part = block_call(call, block, blocks);
+        const int rc = make_one(&part, how, block, persistent, last);
+
+        if (OMPI_SUCCESS != rc) {
+            if (NULL != first) {
+                OBJ_RELEASE(first);
+            }
+            return rc;
+        }
+        (*last)->first = first;
+        last = &(*last)->next;
+    }
+    *made = first;
+    return OMPI_SUCCESS;
+}
+
+void mca_coll_adapt_op_start(mca_coll_adapt_op_t *first)
+{
+    mca_coll_adapt_op_t *op, *next;
+
+    first->super.req_complete = REQUEST_PENDING;
+    first->super.req_state = OMPI_REQUEST_ACTIVE;
+    first->super.req_status.MPI_ERROR = OMPI_SUCCESS;
+    first->pending = 0;
+    for (op = first; NULL != op; op = op->next) {
+        ++first->pending;
+    }
+    /* With the last one started all may be over, and gone. */
+    for (op = first; NULL != op; op = next) {
+        next = op->next;
+        if (op->packed) {
+            coll_packing_rewind(&op->packing);
+        }
+        mca_coll_adapt_core_start(&op->core);
+    }
+}
+
+int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           ompi_request_t **request)
+{
+    mca_coll_adapt_op_t *op = NULL;
+    const int rc = mca_coll_adapt_op_make(call, how, true, &op);
+
+    *request = OMPI_SUCCESS == rc ? &op->super : MPI_REQUEST_NULL;
+    return rc;
 }
 
 int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
@@ -464,8 +539,19 @@ int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_ada
 
 int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
 {
+    mca_coll_adapt_op_t *op;
     ompi_request_t *request;
-    const int rc = mca_coll_adapt_op_post(call, how, &request);
+    int rc = mca_coll_adapt_op_make(call, how, false, &op);
 
-    return OMPI_SUCCESS == rc ? ompi_request_wait(&request, MPI_STATUS_IGNORE) : rc;
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (1 >= op->core.task.segments && NULL == op->next) {
+        rc = 0 == op->core.task.segments ? OMPI_SUCCESS : mca_coll_adapt_single_run(op);
+        OBJ_RELEASE(op);
+        return rc;
+    }
+    request = &op->super;
+    mca_coll_adapt_op_start(op);
+    return ompi_request_wait(&request, MPI_STATUS_IGNORE);
 }

@@ -350,6 +350,22 @@ int mca_coll_adapt_tree_make_topology(mca_coll_adapt_tree_t *tree, const mca_col
     return result;
 }
 
+int mca_coll_adapt_tree_copy(mca_coll_adapt_tree_t *copy, const mca_coll_adapt_tree_t *tree)
+{
+    *copy = *tree;
+    if (0 == tree->child_count) {
+        copy->children = NULL;
+        return 0;
+    }
+    copy->children = malloc((size_t) tree->child_count * sizeof(int));
+    if (NULL == copy->children) {
+        memset(copy, 0, sizeof(*copy));
+        return -1;
+    }
+    memcpy(copy->children, tree->children, (size_t) tree->child_count * sizeof(int));
+    return 0;
+}
+
 void mca_coll_adapt_tree_free(mca_coll_adapt_tree_t *tree)
 {
     free(tree->children);

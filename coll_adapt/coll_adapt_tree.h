@@ -93,6 +93,9 @@ typedef struct mca_coll_adapt_tree_level_t {
 int mca_coll_adapt_tree_make_topology(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_tree_level_t *levels,
                                       int level_count, int size, int root, int rank);
 
+/** Copies a place in a tree; returns 0, or -1 where memory is short. */
+int mca_coll_adapt_tree_copy(mca_coll_adapt_tree_t *copy, const mca_coll_adapt_tree_t *tree);
+
 /** Frees what make and make_topology made; a zeroed tree is fine too. */
 void mca_coll_adapt_tree_free(mca_coll_adapt_tree_t *tree);
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that adapt does on the communicator itself, over its topology-aware tree: without sub-communicators, so that
+ * nothing is to be made at the first call, and any number of nonblocking ones may be under way.
+ */
+#include "coll_han.h"
+
+static size_t bytes_of(const mca_coll_adapt_call_t *call)
+{
+    return call->datatype->super.size * call->count;
+}
+
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+                             mca_coll_han_params_t *params)
+{
+    const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == form);
+    mca_coll_han_input_t input = {
+        .collective = collective,
+        .nodes = module->topology.group_count,
+        .ppn = module->topology.largest,
+        .bytes = bytes_of(call),
+        .form = form,
+        .adapt = NULL != module->adapt,
+    };
+
+    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != form) {
+        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "the topology is not known yet" };
+    } else if (OMPI_SUCCESS != rc) {
+        return rc;
+    } else {
+        *params = mca_coll_han_decide(&input);
+    }
+    mca_coll_han_say(module, &input, params);
+    return OMPI_SUCCESS;
+}
+
+/* Where the tree of a root is kept: those of the leaders of up to HAN_TREES_KEPT nodes are in different places. */
+static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
+{
+    const unsigned group = (unsigned) module->topology.group_of[root], place = (unsigned) module->topology.place_of[root];
+
+    return &module->trees[(group + 5 * place) % HAN_TREES_KEPT];
+}
+
+/* The tree of these kinds and this root: kept from an earlier call, or made. NULL where memory is short. */
+static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
+                                              int root)
+{
+    mca_coll_han_tree_t *kept = place_of_tree(module, root);
+    const mca_coll_adapt_tree_level_t levels[] = {
+        { .group_of = module->topology.group_of, .kind = params->sbalg, .degree = HAN_RADIX },
+        { .group_of = NULL, .kind = params->ibalg, .degree = HAN_RADIX },
+    };
+
+    if (kept->made && kept->tree.root == root && kept->low == params->sbalg && kept->up == params->ibalg) {
+        return &kept->tree;
+    }
+    mca_coll_adapt_tree_free(&kept->tree);
+    kept->made = 0
+                 == mca_coll_adapt_tree_make_topology(&kept->tree, levels, 2, module->topology.size, root,
+                                                      ompi_comm_rank(module->comm));
+    kept->low = params->sbalg;
+    kept->up = params->ibalg;
+    return kept->made ? &kept->tree : NULL;
+}
+
+/* One tree; of a ring one for each node, rooted there. */
+static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root,
+                      const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
+{
+    *count = HAN_RING == params->algorithm ? module->topology.group_count : 1;
+    if (HAN_TREES_KEPT < *count) {
+        *count = 1; /* with so many nodes a chain moves about as much as a ring */
+    }
+    for (int i = 0; i < *count; ++i) {
+        trees[i] = find_tree(module, params, 1 == *count ? root : mca_coll_han_topology_leader(&module->topology, i));
+        if (NULL == trees[i]) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+                           const mca_coll_han_params_t *params, ompi_request_t **request)
+{
+    const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT];
+    mca_coll_adapt_how_t how = { .segment_size = params->ibs, .sends = HAN_SENDS, .recvs = HAN_RECVS };
+    int rc = OMPI_SUCCESS;
+
+    if (NULL != call->op && !ompi_op_is_commute(call->op)) {
+        how.kind = 0 == params->ibs ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
+    } else {
+        how.trees = trees;
+        rc = find_trees(module, params, call->root, trees, &how.tree_count);
+    }
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    switch (form) {
+    case HAN_NONBLOCKING:
+        return module->adapt->post(call, &how, request);
+    case HAN_PERSISTENT:
+        return module->adapt->init(call, &how, request);
+    default:
+        return module->adapt->run(call, &how);
+    }
+}
