@@ -67,7 +67,6 @@ static int register_module(const char *collective, mca_coll_han_level_id_t level
     char name[64], help[160];
 
     list_choices(level, values);
-    *storage = HAN_AUTO;
     snprintf(name, sizeof(name), "%s_%s_module", collective, level_names[level]);
     snprintf(help, sizeof(help), "Component that does %s's part %s; auto: the built-in rules choose", collective,
              where[level]);
@@ -91,8 +90,9 @@ static int register_algorithm(const char *collective, int *storage)
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
 
-static int register_collective(const char *collective, mca_coll_han_settings_t *settings)
+static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settings_t *settings)
 {
+    const char *collective = mca_coll_han_collective_names[id];
     char name[64], help[160];
     int rc;
 
@@ -104,10 +104,12 @@ static int register_collective(const char *collective, mca_coll_han_settings_t *
     snprintf(name, sizeof(name), "%s_segsize", collective);
     snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
     rc = coll_variable_number(&mca_coll_han_component.super.collm_version, name, help, 0, 1 << 30, &settings->segsize);
-    if (OMPI_SUCCESS == rc) {
+    settings->up_module = settings->low_module = HAN_AUTO;
+    /* Only what has stages has submodules. */
+    if (OMPI_SUCCESS == rc && HAN_BCAST == id) {
         rc = register_module(collective, HAN_UP, &settings->up_module);
     }
-    if (OMPI_SUCCESS == rc) {
+    if (OMPI_SUCCESS == rc && HAN_BCAST == id) {
         rc = register_module(collective, HAN_LOW, &settings->low_module);
     }
     return rc;
@@ -127,7 +129,7 @@ static int han_register(void)
                                   0, 100, &mca_coll_han_component.verbose);
     }
     for (int i = 0; i < HAN_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
-        rc = register_collective(mca_coll_han_collective_names[i], &mca_coll_han_component.settings[i]);
+        rc = register_collective((mca_coll_han_collective_t) i, &mca_coll_han_component.settings[i]);
     }
     return OMPI_SUCCESS == rc ? mca_coll_han_selection_widen() : rc;
 }

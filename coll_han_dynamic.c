@@ -68,15 +68,16 @@ static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
     return params;
 }
 
-/* What the user sets beside the algorithm is about levels and segments: it asks for the pipeline. */
+/* Who chooses submodules asks for levels. The segment size serves whatever the algorithm cuts. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
 {
-    if (0 < settings->segsize || HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
-        params->algorithm = HAN_PIPELINE;
-        params->why = "set by the user";
-    }
     if (0 < settings->segsize) {
-        params->fs = (size_t) settings->segsize;
+        params->fs = params->ibs = (size_t) settings->segsize;
+        params->why = "segment size set by the user";
+    }
+    if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
+        params->algorithm = HAN_PIPELINE;
+        params->why = "submodules set by the user";
     }
     if (HAN_AUTO != settings->up_module) {
         params->imod = mca_coll_han_choices[HAN_UP][settings->up_module];
@@ -94,6 +95,9 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
 {
     mca_coll_han_params_t params = by_rules(input);
 
+    if (HAN_ADAPT == params.imod && !input->adapt) {
+        params.imod = HAN_LIBNBC;
+    }
     by_user(&params, &mca_coll_han_component.settings[input->collective]);
     if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
         params.algorithm = fits(HAN_PIPELINE, input) ? HAN_PIPELINE

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ompi/request/request.h"
@@ -120,23 +121,31 @@ const mca_coll_han_driver_t mca_coll_han_driver = { stage_run, stage_post, stage
 void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
                       const mca_coll_han_params_t *params)
 {
-    const char *algorithm = mca_coll_han_algorithms[params->algorithm].name;
+    static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
+    const bool by_level = HAN_SIMPLE == params->algorithm || HAN_PIPELINE == params->algorithm;
+    const size_t segment = by_level ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
+    char how[160] = "";
 
     if (2 > mca_coll_han_component.verbose || 0 != ompi_comm_rank(module->comm)) {
         return;
     }
-    if (HAN_FALLBACK == params->algorithm) {
-        opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s, %zu bytes: %s (%s)",
-                    module->comm->c_name, module->comm->c_contextid, mca_coll_han_collective_names[input->collective],
-                    input->bytes, algorithm, params->why);
-        return;
+    if (by_level) {
+        snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
+                 mca_coll_han_submodule_names[params->smod]);
+    } else if (HAN_FALLBACK != params->algorithm) {
+        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", mca_coll_adapt_trees[params->ibalg].name,
+                 mca_coll_adapt_trees[params->sbalg].name);
     }
-    opal_output(mca_coll_han_component.output,
-                "coll:han: %s (cid %d): %s, %zu bytes: %s, up %s, low %s, %zu segments of %zu bytes, %d under way (%s)",
-                module->comm->c_name, module->comm->c_contextid, mca_coll_han_collective_names[input->collective],
-                input->bytes, algorithm, mca_coll_han_submodule_names[params->imod],
-                mca_coll_han_submodule_names[params->smod], mca_coll_han_segments_count(input->bytes, params->fs),
-                params->fs, params->depth, params->why);
+    if (HAN_FALLBACK != params->algorithm && 0 < input->bytes) {
+        const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
+
+        snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",
+                 mca_coll_han_segments_count(input->bytes, fitting), fitting, by_level ? params->depth : HAN_SENDS);
+    }
+    opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s%s, %zu bytes: %s%s (%s)",
+                module->comm->c_name, module->comm->c_contextid, forms[input->form],
+                mca_coll_han_collective_names[input->collective], input->bytes,
+                mca_coll_han_algorithms[params->algorithm].name, how, params->why);
 }
 
 int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params)

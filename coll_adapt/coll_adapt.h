@@ -23,6 +23,13 @@
 
 /* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
 
+/** Algorithms of allreduce beside the trees; their numbers come after those of the trees. */
+enum {
+    ADAPT_RING = ADAPT_TREE_COUNT,
+    ADAPT_RECURSIVE_DOUBLING,
+    ADAPT_ALGORITHM_COUNT
+};
+
 /** The tree and the segments of one call. */
 typedef struct mca_coll_adapt_how_t {
     mca_coll_adapt_tree_kind_t kind;
@@ -159,6 +166,14 @@ int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_ada
 
 /** Makes it, starts it and waits for it. */
 int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+
+/** What the constructors of requests have in common. */
+void mca_coll_adapt_request_construct(ompi_request_t *request);
+
+/* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */
+
+/** Makes an allreduce by recursive doubling: under way, or persistent and to be started. */
+int mca_coll_adapt_doubling_make(const mca_coll_adapt_call_t *call, bool persistent, ompi_request_t **request);
 
 /* -- coll_adapt_single.c ------------------------------------------------------------------------------------------- */
 

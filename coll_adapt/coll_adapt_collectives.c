@@ -9,72 +9,141 @@
 
 /* -- how -- */
 
-/* Below this many bytes a message is one segment and latency counts: a tree of low height. */
-enum { SHORT_MESSAGE = 16384 };
+/* Up to this many bytes a message is one segment and latency counts: a tree of low height, recursive doubling. */
+enum { SHORT_MESSAGE = 16384, SHORTEST_MESSAGE = 2048 };
+
+/* A ring of more ranks moves hardly less than a chain, which is one operation instead of many. */
+enum { MOST_IN_RING = 16 };
 
 static size_t bytes_of(const mca_coll_adapt_call_t *call)
 {
     return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
 }
 
-/* A tree for who has not chosen one; in-order ones where the operation wants it. */
-static mca_coll_adapt_tree_kind_t choose_tree(const mca_coll_adapt_call_t *call)
+static bool keeps_order(int algorithm)
 {
-    const bool in_order = NULL != call->op && !ompi_op_is_commute(call->op);
-
-    if (in_order) {
-        return bytes_of(call) < SHORT_MESSAGE ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
-    }
-    return bytes_of(call) < SHORT_MESSAGE ? ADAPT_TREE_BINOMIAL : ADAPT_TREE_PIPELINE;
+    return ADAPT_RECURSIVE_DOUBLING == algorithm
+           || (ADAPT_TREE_COUNT > algorithm && mca_coll_adapt_trees[algorithm].in_order);
 }
 
-static mca_coll_adapt_how_t decide(const mca_coll_adapt_call_t *call)
+/* An algorithm for who has not chosen one; in-order ones where the operation wants it. */
+static int choose(const mca_coll_adapt_call_t *call, bool in_order)
+{
+    const size_t bytes = bytes_of(call);
+
+    if (ADAPT_ALLREDUCE == call->collective && SHORTEST_MESSAGE >= bytes) {
+        return ADAPT_RECURSIVE_DOUBLING;
+    }
+    if (in_order) {
+        return SHORT_MESSAGE >= bytes ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
+    }
+    if (SHORT_MESSAGE >= bytes) {
+        return ADAPT_TREE_BINOMIAL;
+    }
+    return ADAPT_ALLREDUCE == call->collective ? ADAPT_RING : ADAPT_TREE_PIPELINE;
+}
+
+static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
 {
     const mca_coll_adapt_settings_t *settings = &mca_coll_adapt_component.settings[call->collective];
-    mca_coll_adapt_how_t how = {
-        .kind = settings->algorithm,
+    const bool in_order = NULL != call->op && !ompi_op_is_commute(call->op);
+    int algorithm = settings->algorithm;
+
+    /* A user's algorithm that does not keep the order gives way where the order counts. */
+    if (ADAPT_TREE_AUTO == algorithm || (in_order && !keeps_order(algorithm))) {
+        algorithm = choose(call, in_order);
+    }
+    *how = (mca_coll_adapt_how_t){
+        .kind = ADAPT_TREE_COUNT > algorithm ? (mca_coll_adapt_tree_kind_t) algorithm : ADAPT_TREE_PIPELINE,
         .degree = 4,
         .segment_size = (size_t) settings->segment_size,
         .segments = (size_t) settings->segments,
         .sends = settings->max_send_requests,
         .recvs = settings->max_recv_requests,
     };
-
-    /* A user's tree that does not keep the order gives way where the order counts. */
-    if (ADAPT_TREE_AUTO == how.kind
-        || (NULL != call->op && !ompi_op_is_commute(call->op) && !mca_coll_adapt_trees[how.kind].in_order)) {
-        how.kind = choose_tree(call);
-    }
     if (2 <= mca_coll_adapt_component.verbose && 0 == ompi_comm_rank(call->comm)) {
         opal_output(mca_coll_adapt_component.output,
-                    "coll:adapt: %s (cid %d): %s, %zu bytes: tree %s, segments of %zu bytes, %d sends, %d receives",
+                    "coll:adapt: %s (cid %d): %s, %zu bytes: %s, segments of %zu bytes, %d sends, %d receives",
                     call->comm->c_name, call->comm->c_contextid, mca_coll_adapt_collective_names[call->collective],
-                    bytes_of(call), mca_coll_adapt_trees[how.kind].name, how.segment_size, how.sends, how.recvs);
+                    bytes_of(call),
+                    ADAPT_TREE_COUNT > algorithm ? mca_coll_adapt_trees[algorithm].name
+                    : ADAPT_RING == algorithm    ? "ring"
+                                                 : "recursive_doubling",
+                    how->segment_size, how->sends, how->recvs);
     }
-    return how;
+    return algorithm;
 }
 
 /* -- the three ways of a call -- */
 
-static int run(const mca_coll_adapt_call_t *call)
-{
-    const mca_coll_adapt_how_t how = decide(call);
+enum way {
+    RUN,
+    POST,
+    INIT
+};
 
-    return mca_coll_adapt_op_run(call, &how);
+static int do_trees(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, enum way way,
+                    ompi_request_t **request)
+{
+    switch (way) {
+    case POST:
+        return mca_coll_adapt_op_post(call, how, request);
+    case INIT:
+        return mca_coll_adapt_op_init(call, how, request);
+    default:
+        return mca_coll_adapt_op_run(call, how);
+    }
 }
 
-static int post(const mca_coll_adapt_call_t *call, ompi_request_t **request)
+/* A block for each of several ranks, in a chain that ends there and begins there. */
+static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, enum way way,
+                   ompi_request_t **request)
 {
-    const mca_coll_adapt_how_t how = decide(call);
+    const int size = ompi_comm_size(call->comm), blocks = size < MOST_IN_RING ? size : MOST_IN_RING;
+    mca_coll_adapt_tree_t trees[MOST_IN_RING];
+    const mca_coll_adapt_tree_t *pointers[MOST_IN_RING];
+    int made = 0, rc = OMPI_SUCCESS;
 
-    return mca_coll_adapt_op_post(call, &how, request);
+    for (; made < blocks && OMPI_SUCCESS == rc; ++made) {
+        const int root = (int) ((long long) made * size / blocks);
+
+        if (0 != mca_coll_adapt_tree_make(&trees[made], how->kind, how->degree, size, root, ompi_comm_rank(call->comm))) {
+            rc = OMPI_ERR_OUT_OF_RESOURCE;
+            break;
+        }
+        pointers[made] = &trees[made];
+    }
+    if (OMPI_SUCCESS == rc) {
+        how->trees = pointers;
+        how->tree_count = blocks;
+        rc = do_trees(call, how, way, request);
+    }
+    while (0 < made) {
+        mca_coll_adapt_tree_free(&trees[--made]);
+    }
+    return rc;
 }
 
-static int init(const mca_coll_adapt_call_t *call, ompi_request_t **request)
+static int do_doubling(const mca_coll_adapt_call_t *call, enum way way, ompi_request_t **request)
 {
-    const mca_coll_adapt_how_t how = decide(call);
+    ompi_request_t *own;
+    const int rc = mca_coll_adapt_doubling_make(call, INIT == way, RUN == way ? &own : request);
 
-    return mca_coll_adapt_op_init(call, &how, request);
+    return OMPI_SUCCESS == rc && RUN == way ? ompi_request_wait(&own, MPI_STATUS_IGNORE) : rc;
+}
+
+static int perform(const mca_coll_adapt_call_t *call, enum way way, ompi_request_t **request)
+{
+    mca_coll_adapt_how_t how;
+
+    switch (decide(call, &how)) {
+    case ADAPT_RING:
+        return do_ring(call, &how, way, request);
+    case ADAPT_RECURSIVE_DOUBLING:
+        return do_doubling(call, way, request);
+    default:
+        return do_trees(call, &how, way, request);
+    }
 }
 
 /* -- bcast -- */
@@ -95,7 +164,7 @@ int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int
 {
     const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
 
-    return run(&call);
+    return perform(&call, RUN, NULL);
 }
 
 int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -103,7 +172,7 @@ int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, in
 {
     const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
 
-    return post(&call, request);
+    return perform(&call, POST, request);
 }
 
 int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -112,7 +181,7 @@ int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype
 {
     const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
 
-    return init(&call, request);
+    return perform(&call, INIT, request);
 }
 
 /* -- reduce -- */
@@ -135,7 +204,7 @@ int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype
 {
     const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
 
-    return run(&call);
+    return perform(&call, RUN, NULL);
 }
 
 int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
@@ -143,7 +212,7 @@ int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatyp
 {
     const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
 
-    return post(&call, request);
+    return perform(&call, POST, request);
 }
 
 int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -152,10 +221,10 @@ int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_dat
 {
     const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
 
-    return init(&call, request);
+    return perform(&call, INIT, request);
 }
 
-/* -- allreduce: a reduce to rank 0 and a broadcast from there, fused segment by segment -- */
+/* -- allreduce: over a tree a reduce to rank 0 and a broadcast from there, fused segment by segment -- */
 
 static mca_coll_adapt_call_t allreduce_call(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype,
                                             ompi_op_t *op, ompi_communicator_t *comm)
@@ -171,7 +240,7 @@ int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datat
 {
     const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
 
-    return run(&call);
+    return perform(&call, RUN, NULL);
 }
 
 int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -180,7 +249,7 @@ int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_data
 {
     const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
 
-    return post(&call, request);
+    return perform(&call, POST, request);
 }
 
 int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -189,7 +258,7 @@ int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_
 {
     const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
 
-    return init(&call, request);
+    return perform(&call, INIT, request);
 }
 
 /* -- barrier: an allreduce of nothing -- */
@@ -203,7 +272,7 @@ int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *mo
 {
     const mca_coll_adapt_call_t call = barrier_call(comm);
 
-    return run(&call);
+    return perform(&call, RUN, NULL);
 }
 
 int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
@@ -211,7 +280,7 @@ int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
 {
     const mca_coll_adapt_call_t call = barrier_call(comm);
 
-    return post(&call, request);
+    return perform(&call, POST, request);
 }
 
 int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
@@ -219,5 +288,5 @@ int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *i
 {
     const mca_coll_adapt_call_t call = barrier_call(comm);
 
-    return init(&call, request);
+    return perform(&call, INIT, request);
 }

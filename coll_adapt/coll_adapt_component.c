@@ -48,22 +48,32 @@ static int register_number(const char *collective, const char *what, const char 
     return coll_variable_number(&mca_coll_adapt_component.super.collm_version, name, help, minimum, maximum, storage);
 }
 
-static int register_algorithm(const char *collective, int *storage)
+/* The trees; a user cannot give the topology-aware one its groups. */
+static int register_algorithm(mca_coll_adapt_collective_t collective, int *storage)
 {
-    mca_base_var_enum_value_t values[ADAPT_TREE_COUNT + 1];
+    mca_base_var_enum_value_t values[ADAPT_ALGORITHM_COUNT + 1];
     char name[64];
+    int used = 0;
 
     for (int kind = 0; kind < ADAPT_TREE_COUNT; ++kind) {
-        values[kind] = (mca_base_var_enum_value_t){ kind, mca_coll_adapt_trees[kind].name };
+        if (ADAPT_TREE_TOPOLOGY != kind) {
+            values[used++] = (mca_base_var_enum_value_t){ kind, mca_coll_adapt_trees[kind].name };
+        }
     }
-    values[ADAPT_TREE_COUNT] = (mca_base_var_enum_value_t){ 0, NULL };
-    snprintf(name, sizeof(name), "%s_algorithm", collective);
-    return coll_variable_choice(&mca_coll_adapt_component.super.collm_version, name, "The tree", values, storage);
+    if (ADAPT_ALLREDUCE == collective) {
+        values[used++] = (mca_base_var_enum_value_t){ ADAPT_RING, "ring" };
+        values[used++] = (mca_base_var_enum_value_t){ ADAPT_RECURSIVE_DOUBLING, "recursive_doubling" };
+    }
+    values[used] = (mca_base_var_enum_value_t){ 0, NULL };
+    snprintf(name, sizeof(name), "%s_algorithm", mca_coll_adapt_collective_names[collective]);
+    return coll_variable_choice(&mca_coll_adapt_component.super.collm_version, name,
+                                "The algorithm; auto: by size and operation", values, storage);
 }
 
-static int register_collective(const char *name, mca_coll_adapt_settings_t *settings)
+static int register_collective(mca_coll_adapt_collective_t collective, mca_coll_adapt_settings_t *settings)
 {
-    int rc = register_algorithm(name, &settings->algorithm);
+    const char *name = mca_coll_adapt_collective_names[collective];
+    int rc = register_algorithm(collective, &settings->algorithm);
 
     if (OMPI_SUCCESS == rc) {
         rc = register_number(name, "segment_size", "Segment size in bytes; 0: the message whole", 0, 1 << 30,
@@ -98,7 +108,7 @@ static int adapt_register(void)
     }
     for (int i = 0; i < ADAPT_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
         mca_coll_adapt_component.settings[i] = defaults[i];
-        rc = register_collective(mca_coll_adapt_collective_names[i], &mca_coll_adapt_component.settings[i]);
+        rc = register_collective((mca_coll_adapt_collective_t) i, &mca_coll_adapt_component.settings[i]);
     }
     return rc;
 }

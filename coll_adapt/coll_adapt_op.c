@@ -217,6 +217,8 @@ static int request_start(size_t count, ompi_request_t **requests)
     return OMPI_SUCCESS;
 }
 
+/* -- of all of ADAPT's requests -- */
+
 static int request_free(ompi_request_t **request)
 {
     if (!REQUEST_COMPLETE(*request)) {
@@ -232,13 +234,19 @@ static int request_cancel(ompi_request_t *request __opal_attribute_unused__, int
     return MPI_ERR_REQUEST;
 }
 
+void mca_coll_adapt_request_construct(ompi_request_t *request)
+{
+    request->req_type = OMPI_REQUEST_COLL;
+    request->req_free = request_free;
+    request->req_cancel = request_cancel;
+    request->req_status = ompi_status_empty;
+}
+
 static void op_construct(mca_coll_adapt_op_t *op)
 {
     memset((char *) op + sizeof(op->super), 0, sizeof(*op) - sizeof(op->super));
-    op->super.req_type = OMPI_REQUEST_COLL;
+    mca_coll_adapt_request_construct(&op->super);
     op->super.req_start = request_start;
-    op->super.req_free = request_free;
-    op->super.req_cancel = request_cancel;
 }
 
 static void op_destruct(mca_coll_adapt_op_t *op)

@@ -7,7 +7,7 @@
 # -----------------------------------------------------------------------------
 AC_DEFUN([MCA_ompi_coll_adapt_CONFIG],[
     AC_CONFIG_FILES([ompi/mca/coll/adapt/Makefile])
-    AC_SUBST([han_component_libs], ['$(top_builddir)/ompi/lib@OMPI_LIBMPI_NAME@.la'])
+    AC_SUBST([han_component_libs], ['$(top_builddir)/ompi/lib$(OMPI_LIBMPI_NAME).la'])
     $1
 ])dnl
 

@@ -68,6 +68,7 @@ AC_DEFUN([HAN_OPENMPI], [
 
 # HAN_WARNINGS: every warning that the code is free of.
 AC_DEFUN([HAN_WARNINGS], [
-    HAN_CFLAGS="-Wall -Wextra"
+    # Components are loaded into one name space: what is not for others stays inside.
+    HAN_CFLAGS="-Wall -Wextra -fvisibility=hidden"
     AC_SUBST([HAN_CFLAGS])
 ])
