@@ -10,6 +10,9 @@
  *
  * A collective is one row of a table: which side has how many blocks tells
  * what data to expect, so filling and checking are written once.
+ *
+ * Noise levels and ways of segmenting are variants: a repetition measures each
+ * of them, so that what the machine does meanwhile meets all alike.
  */
 
 #define _GNU_SOURCE
@@ -24,7 +27,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "han_noise.h"
+
 #define MAX_SIZES    256
+#define MAX_VARIANTS 64
+#define MAX_SEGMENTS 4096          /* outstanding at once */
 #define ALIGNMENT    64
 #define GUARD        (128 * 1024)  /* more than a segment that is sent whole by mistake */
 #define GUARD_EDGE   64            /* looked at after every repetition */
@@ -57,6 +64,13 @@ struct call {
     void *recv;
 };
 
+/* A part of a nonblocking call: buffers, and elements (of each block, where a side has many). */
+struct segment {
+    void *send;
+    void *recv;
+    int count;
+};
+
 enum who { NOBODY, ROOT, EVERYONE };
 
 struct side {
@@ -72,6 +86,7 @@ struct collective {
     int reduces;
     int in_place;   /* the root sends from its receive buffer */
     void (*run)(const struct call *c);
+    int (*start)(const struct call *c, const struct segment *s, MPI_Request *request);  /* of nonblocking ones */
     double (*bound)(const struct shape *s);  /* blocks that must cross the busiest link, one way */
 };
 
@@ -120,28 +135,29 @@ static void run_barrier(const struct call *c)
     MPI_Barrier(c->comm);
 }
 
-static void run_ibcast(const struct call *c)
+static int start_bcast(const struct call *c, const struct segment *s, MPI_Request *request)
 {
-    MPI_Request request;
-
-    MPI_Ibcast(c->recv, c->count, c->type, c->root, c->comm, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return MPI_Ibcast(s->recv, s->count, c->type, c->root, c->comm, request);
 }
 
-static void run_ireduce(const struct call *c)
+static int start_reduce(const struct call *c, const struct segment *s, MPI_Request *request)
 {
-    MPI_Request request;
-
-    MPI_Ireduce(c->send, c->recv, c->count, c->type, c->op, c->root, c->comm, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return MPI_Ireduce(s->send, s->recv, s->count, c->type, c->op, c->root, c->comm, request);
 }
 
-static void run_iallreduce(const struct call *c)
+static int start_allreduce(const struct call *c, const struct segment *s, MPI_Request *request)
 {
-    MPI_Request request;
+    return MPI_Iallreduce(s->send, s->recv, s->count, c->type, c->op, c->comm, request);
+}
 
-    MPI_Iallreduce(c->send, c->recv, c->count, c->type, c->op, c->comm, &request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
+static int start_allgather(const struct call *c, const struct segment *s, MPI_Request *request)
+{
+    return MPI_Iallgather(s->send, s->count, c->type, s->recv, s->count, c->type, c->comm, request);
+}
+
+static int start_reduce_scatter_block(const struct call *c, const struct segment *s, MPI_Request *request)
+{
+    return MPI_Ireduce_scatter_block(s->send, s->recv, s->count, c->type, c->op, c->comm, request);
 }
 
 static double bound_one(const struct shape *s)
@@ -198,31 +214,36 @@ static double bound_rooted(const struct shape *s)
 }
 
 static const struct collective collectives[] = {
-    /* name, help,                                      send,           recv, reduces, in place, run, bound */
+    /* name, help,                                      send,           recv, reduces, in place, run, start, bound */
     { "bcast", "one rank's data to all",
-      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, bound_one },
+      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, NULL, bound_one },
     { "reduce", "the sum over all ranks, at the root",
-      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, bound_one },
+      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, NULL, bound_one },
     { "allreduce", "the sum over all ranks, at every rank",
-      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, bound_allreduce },
+      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, NULL, bound_allreduce },
     { "allgather", "every rank's block to every rank",
-      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, bound_others },
+      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, NULL, bound_others },
     { "alltoall", "a block of its own from each rank to each rank",
-      { EVERYONE, 1 }, { EVERYONE, 1 }, 0, 0, run_alltoall, bound_alltoall },
+      { EVERYONE, 1 }, { EVERYONE, 1 }, 0, 0, run_alltoall, NULL, bound_alltoall },
     { "gather", "every rank's block to the root",
-      { EVERYONE, 0 }, { ROOT, 1 },     0, 0, run_gather, bound_rooted },
+      { EVERYONE, 0 }, { ROOT, 1 },     0, 0, run_gather, NULL, bound_rooted },
     { "scatter", "a block from the root to each rank",
-      { ROOT, 1 },     { EVERYONE, 0 }, 0, 0, run_scatter, bound_rooted },
+      { ROOT, 1 },     { EVERYONE, 0 }, 0, 0, run_scatter, NULL, bound_rooted },
     { "reduce_scatter_block", "each rank gets its block of the sum",
-      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, bound_others },
+      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, NULL, bound_others },
     { "barrier", "wait for all ranks; the size does not matter",
-      { NOBODY, 0 },   { NOBODY, 0 },   0, 0, run_barrier, bound_none },
+      { NOBODY, 0 },   { NOBODY, 0 },   0, 0, run_barrier, NULL, bound_none },
     { "ibcast", "nonblocking bcast, waited for at once",
-      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_ibcast, bound_one },
+      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, start_bcast, bound_one },
     { "ireduce", "nonblocking reduce, waited for at once",
-      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_ireduce, bound_one },
+      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, start_reduce, bound_one },
     { "iallreduce", "nonblocking allreduce, waited for at once",
-      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_iallreduce, bound_allreduce },
+      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, start_allreduce, bound_allreduce },
+    { "iallgather", "nonblocking allgather, waited for at once",
+      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, start_allgather, bound_others },
+    { "ireduce_scatter_block", "nonblocking reduce_scatter_block, waited for at once",
+      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, start_reduce_scatter_block,
+      bound_others },
 };
 #define N_COLLECTIVES ((int) (sizeof(collectives) / sizeof(collectives[0])))
 
@@ -232,6 +253,19 @@ static const struct { size_t up_to; int reps; int warmup; } defaults[] = {
     { 64 * 1024,    300, 20 },
     { 1024 * 1024,  100,  4 },
     { SIZE_MAX,      50,  2 },
+};
+
+enum form { WHOLE, BLOCKING, BY_SIZE, BY_NUMBER };
+
+struct way {
+    enum form form;
+    size_t value;       /* bytes or number of segments */
+};
+
+struct variant {
+    char name[64];
+    double noise;       /* per cent */
+    struct way way;
 };
 
 struct bench {
@@ -251,12 +285,19 @@ struct bench {
     double max_time;   /* seconds, 0: none */
     size_t memory;
     const char *samples_name;
+    double noises[MAX_VARIANTS];
+    int n_noises;      /* 0: no timer at all */
+    struct way ways[MAX_VARIANTS];
+    int n_ways;
+    struct variant variants[MAX_VARIANTS];
+    int n_variants;
     char error[512];   /* the first thing wrong with the options */
     /* the run */
     int rank;
     int ranks;
     struct shape shape;
     unsigned char *send_area, *recv_area;
+    MPI_Request *requests;
     FILE *out;
     FILE *samples;
 };
@@ -265,9 +306,11 @@ struct bench {
 struct point {
     size_t bytes;
     size_t unit;        /* width of a checked value, and of an element that is reduced */
-    int reps;
+    int reps;           /* of each variant */
     unsigned char *send, *recv;
-    long wrong;
+    const struct variant *variant;
+    int n_segments;     /* of the variant */
+    long wrong[MAX_VARIANTS];
 };
 
 /* ---- point-to-point exchange ---- */
@@ -407,28 +450,96 @@ static uint64_t value_at(struct pattern p, size_t i, size_t unit)
     return (uint8_t) ((mix(p.key + i / 8) >> (8 * (i % 8))) & p.mask);
 }
 
-static void fill(unsigned char *buffer, const struct point *pt, struct pattern p)
+/* A stretch of a block, in units, and where it lies. */
+struct stretch {
+    unsigned char *at;
+    size_t first;
+    size_t count;
+};
+
+/* Segment k of n has the units from segment_begin(k) to segment_begin(k + 1). */
+static size_t segment_begin(const struct point *pt, int k)
 {
-    for (size_t i = 0; i < pt->bytes / pt->unit; ++i) {
-        uint64_t value = value_at(p, i, pt->unit);
-        if (sizeof(value) == pt->unit) {
-            memcpy(buffer + i * sizeof(value), &value, sizeof(value));
+    size_t units = pt->bytes / pt->unit;
+    size_t width = units;
+
+    if (k >= pt->n_segments) {
+        return units;
+    }
+    if (BY_SIZE == pt->variant->way.form) {
+        width = pt->variant->way.value / pt->unit > 0 ? pt->variant->way.value / pt->unit : 1;
+    } else if (BY_NUMBER == pt->variant->way.form) {
+        width = units / (size_t) pt->n_segments;  /* the last one has the rest */
+    }
+    return (size_t) k * width;
+}
+
+static int count_segments(const struct point *pt)
+{
+    size_t units = pt->bytes / pt->unit;
+    size_t value = pt->variant->way.value, width;
+
+    switch (pt->variant->way.form) {
+    case BY_NUMBER:
+        return value <= units ? (int) value : 1;
+    case BY_SIZE:
+        width = value / pt->unit > 0 ? value / pt->unit : 1;
+        return (int) ((units + width - 1) / width);
+    default:
+        return 1;
+    }
+}
+
+/* A side with many blocks lies segment by segment: each segment has its part of all blocks. */
+static struct stretch stretch_of(const struct point *pt, unsigned char *buffer, int many, int block, int k)
+{
+    size_t first = segment_begin(pt, k);
+    struct stretch s = { buffer, first, segment_begin(pt, k + 1) - first };
+
+    s.at += pt->unit * (many > 1 ? (size_t) many * first + (size_t) block * s.count : first);
+    return s;
+}
+
+static void fill_stretch(struct stretch s, size_t unit, struct pattern p)
+{
+    for (size_t i = 0; i < s.count; ++i) {
+        uint64_t value = value_at(p, s.first + i, unit);
+        if (sizeof(value) == unit) {
+            memcpy(s.at + i * sizeof(value), &value, sizeof(value));
         } else {
-            buffer[i] = (unsigned char) value;
+            s.at[i] = (unsigned char) value;
         }
     }
 }
 
-static long differing(const unsigned char *buffer, const struct point *pt, struct pattern p)
+static long differing_stretch(struct stretch s, size_t unit, struct pattern p)
 {
     long wrong = 0;
 
-    for (size_t i = 0; i < pt->bytes / pt->unit; ++i) {
-        uint64_t found = buffer[i];
-        if (sizeof(found) == pt->unit) {
-            memcpy(&found, buffer + i * sizeof(found), sizeof(found));
+    for (size_t i = 0; i < s.count; ++i) {
+        uint64_t found = s.at[i];
+        if (sizeof(found) == unit) {
+            memcpy(&found, s.at + i * sizeof(found), sizeof(found));
         }
-        wrong += found != value_at(p, i, pt->unit);
+        wrong += found != value_at(p, s.first + i, unit);
+    }
+    return wrong;
+}
+
+/* One of the buffer's `many` blocks. */
+static void fill(unsigned char *buffer, int many, int block, const struct point *pt, struct pattern p)
+{
+    for (int k = 0; k < pt->n_segments; ++k) {
+        fill_stretch(stretch_of(pt, buffer, many, block, k), pt->unit, p);
+    }
+}
+
+static long differing(unsigned char *buffer, int many, int block, const struct point *pt, struct pattern p)
+{
+    long wrong = 0;
+
+    for (int k = 0; k < pt->n_segments; ++k) {
+        wrong += differing_stretch(stretch_of(pt, buffer, many, block, k), pt->unit, p);
     }
     return wrong;
 }
@@ -519,10 +630,10 @@ static void prepare(const struct bench *b, const struct point *pt, int rep, int 
     paint_guards(pt->recv, received);
     memset(pt->recv, CLEAR_BYTE, received);
     for (int j = 0; j < blocks(b, coll->send, root); ++j) {
-        fill(pt->send + (size_t) j * pt->bytes, pt, sent_block(coll, seed, b->rank, j));
+        fill(pt->send, blocks(b, coll->send, root), j, pt, sent_block(coll, seed, b->rank, j));
     }
     if (coll->in_place && root == b->rank) {
-        fill(pt->recv, pt, sent_block(coll, seed, root, 0));
+        fill(pt->recv, 1, 0, pt, sent_block(coll, seed, root, 0));
     }
 }
 
@@ -563,15 +674,13 @@ static long wrong_values(const struct bench *b, const struct point *pt, MPI_Comm
         return check_barrier(b, comm, rep);
     }
     for (int j = 0; j < received; ++j) {
-        wrong += differing(pt->recv + (size_t) j * pt->bytes, pt,
-                           expected_block(b, seed, root, j));
+        wrong += differing(pt->recv, received, j, pt, expected_block(b, seed, root, j));
     }
     for (size_t i = 0; 0 == received && i < pt->bytes; ++i) {  /* not significant here */
         wrong += CLEAR_BYTE != pt->recv[i];
     }
     for (int j = 0; j < blocks(b, coll->send, root); ++j) {
-        wrong += differing(pt->send + (size_t) j * pt->bytes, pt,
-                           sent_block(coll, seed, b->rank, j));
+        wrong += differing(pt->send, blocks(b, coll->send, root), j, pt, sent_block(coll, seed, b->rank, j));
     }
     wrong += broken_guards(pt->recv, side_bytes(b, coll->recv, pt->bytes), GUARD);
     wrong += broken_guards(pt->send, side_bytes(b, coll->send, pt->bytes), GUARD);
@@ -613,13 +722,41 @@ static int is_checked(const struct bench *b, const struct point *pt, int i)
     return b->check && (0 == i % stride || i == pt->reps / 2 || i == pt->reps - 1);
 }
 
+/* The blocking call, or all segments outstanding, then one wait. */
+static void run_call(const struct bench *b, const struct point *pt, const struct call *c)
+{
+    int many_sent = blocks(b, b->coll->send, c->root), many_received = blocks(b, b->coll->recv, c->root);
+    size_t elements = b->coll->reduces ? 1 : pt->unit;  /* in a unit: bytes where nothing is reduced */
+
+    if (NULL == b->coll->start || BLOCKING == pt->variant->way.form) {
+        b->coll->run(c);
+        return;
+    }
+    for (int k = 0; k < pt->n_segments; ++k) {
+        struct stretch sent = stretch_of(pt, c->send, many_sent, 0, k);
+        struct stretch received = stretch_of(pt, c->recv, many_received, 0, k);
+        struct segment part = { sent.at, received.at, (int) (sent.count * elements) };
+
+        b->coll->start(c, &part, &b->requests[k]);
+    }
+    MPI_Waitall(pt->n_segments, b->requests, MPI_STATUSES_IGNORE);
+}
+
+static void take_variant(const struct bench *b, struct point *pt, int v)
+{
+    pt->variant = &b->variants[v];
+    pt->n_segments = count_segments(pt);
+}
+
 /* Microseconds of this rank. */
-static double repetition(const struct bench *b, struct point *pt, int rep, int checked)
+static double repetition(const struct bench *b, struct point *pt, int v, int rep, int checked)
 {
     int root = root_of(b, rep);
-    struct call c = { MPI_COMM_WORLD, MPI_BYTE, MPI_SUM, (int) pt->bytes, root, pt->send, pt->recv };
+    struct call c = { .comm = MPI_COMM_WORLD, .type = MPI_BYTE, .op = MPI_SUM, .count = (int) pt->bytes,
+                      .root = root, .send = pt->send, .recv = pt->recv };
     double begin, end;
 
+    take_variant(b, pt, v);
     if (b->coll->reduces) {
         c.type = 1 == pt->unit ? MPI_BYTE : MPI_UINT64_T;
         c.op = 1 == pt->unit ? MPI_BXOR : MPI_SUM;
@@ -631,14 +768,16 @@ static double repetition(const struct bench *b, struct point *pt, int rep, int c
     if (checked) {
         prepare(b, pt, rep, root);
     }
+    noise_set(pt->variant->noise);  /* before the barrier: nobody begins under the level before */
     barrier(b);
     begin = MPI_Wtime();
-    b->coll->run(&c);
+    run_call(b, pt, &c);
     end = MPI_Wtime();
+    noise_set(0.0);
     if (checked) {
-        pt->wrong += wrong_values(b, pt, c.comm, rep, root);
+        pt->wrong[v] += wrong_values(b, pt, c.comm, rep, root);
     } else if (b->check) {
-        pt->wrong += broken_guards(pt->recv, side_bytes(b, b->coll->recv, pt->bytes), GUARD_EDGE);
+        pt->wrong[v] += broken_guards(pt->recv, side_bytes(b, b->coll->recv, pt->bytes), GUARD_EDGE);
     }
     if (b->first) {
         MPI_Comm_free(&c.comm);
@@ -679,19 +818,26 @@ static void warm_up(const struct bench *b, struct point *pt, int warmup)
     double micros = 0.0;
     int rep = b->offset;
 
+    take_variant(b, pt, 0);
     prepare(b, pt, rep, root_of(b, rep));
     for (int i = 0; i < warmup; ++i) {
-        double mine = repetition(b, pt, rep + i, 0);
+        double mine[MAX_VARIANTS];
+        for (int v = 0; v < b->n_variants; ++v) {
+            mine[v] = repetition(b, pt, v, rep + i, 0);
+        }
         if (0 == i || i == warmup - 1) {
-            slowest(b, &mine, 1);
-            micros = mine;
+            slowest(b, mine, b->n_variants);
+            micros = 0.0;
+            for (int v = 0; v < b->n_variants; ++v) {
+                micros += mine[v];
+            }
         }
         if (0 == i) {
             warmup = fitting(b, warmup, micros, 0.2, 1);
         }
     }
     pt->reps = fitting(b, pt->reps, micros, 1.0, MIN_REPS);
-    pt->wrong = 0;  /* what warm-up found is found again */
+    memset(pt->wrong, 0, sizeof(pt->wrong));  /* what warm-up found is found again */
 }
 
 static int by_value(const void *a, const void *b)
@@ -707,7 +853,7 @@ static void print_header(const struct bench *b)
     int least = s->ppn[0], most = s->ppn[0];
 
     if (b->csv) {
-        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,ratio,wrong\n");
+        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,ratio,wrong,variant\n");
         return;
     }
     for (int n = 1; n < s->nodes; ++n) {
@@ -728,11 +874,11 @@ static void print_header(const struct bench *b)
         fprintf(b->out, ", root rotates");
     }
     fprintf(b->out, "; time of the slowest rank in microseconds\n");
-    fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s\n", "bytes", "reps", "median", "minimum",
-            "wire bound", "ratio", "wrong");
+    fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s%s\n", "bytes", "reps", "median", "minimum",
+            "wire bound", "ratio", "wrong", b->n_variants > 1 ? "  variant" : "");
 }
 
-static void print_row(const struct bench *b, const struct point *pt, double median, double minimum)
+static void print_row(const struct bench *b, const struct point *pt, int v, double median, double minimum)
 {
     double blocks_moved = b->shape.nodes > 1 ? b->coll->bound(&b->shape) : 0.0;
     double bound = b->rate > 0.0 ? blocks_moved * (double) pt->bytes / b->rate : 0.0;
@@ -743,31 +889,32 @@ static void print_row(const struct bench *b, const struct point *pt, double medi
         snprintf(ratio_text, sizeof(ratio_text), "%.2f", median / bound);
     }
     if (b->check) {
-        snprintf(wrong_text, sizeof(wrong_text), "%ld", pt->wrong);
+        snprintf(wrong_text, sizeof(wrong_text), "%ld", pt->wrong[v]);
     }
     if (b->csv) {
-        fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s\n", b->coll->name, pt->bytes, pt->reps, median,
-                minimum, bound_text, ratio_text, wrong_text);
+        fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s,%s\n", b->coll->name, pt->bytes, pt->reps, median,
+                minimum, bound_text, ratio_text, wrong_text, b->variants[v].name);
     } else {
-        fprintf(b->out, "%10zu %6d %12.1f %12.1f %12s %7s %7s\n", pt->bytes, pt->reps, median,
-                minimum, bound_text, ratio_text, wrong_text);
+        fprintf(b->out, "%10zu %6d %12.1f %12.1f %12s %7s %7s%s%s\n", pt->bytes, pt->reps, median,
+                minimum, bound_text, ratio_text, wrong_text, b->n_variants > 1 ? "  " : "",
+                b->n_variants > 1 ? b->variants[v].name : "");
     }
     fflush(b->out);
 }
 
-static void report(const struct bench *b, const struct point *pt, double *times)
+static void report(const struct bench *b, const struct point *pt, int v, double *times)
 {
     int n = pt->reps;
 
     for (int i = 0; NULL != b->samples && i < n; ++i) {
-        fprintf(b->samples, "%s,%zu,%d,%d,%.2f\n", b->coll->name, pt->bytes, b->offset + i,
-                root_of(b, b->offset + i), times[i]);
+        fprintf(b->samples, "%s,%zu,%d,%d,%.2f,%s\n", b->coll->name, pt->bytes, b->offset + i,
+                root_of(b, b->offset + i), times[i], b->variants[v].name);
     }
     if (NULL != b->samples) {
         fflush(b->samples);
     }
     qsort(times, (size_t) n, sizeof(*times), by_value);
-    print_row(b, pt, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
+    print_row(b, pt, v, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
 }
 
 /* Wrong values of all ranks, known at rank 0. */
@@ -777,20 +924,26 @@ static long measure(const struct bench *b, size_t bytes)
                         .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
     double *times;
     int warmup;
+    long wrong = 0;
 
     default_counts(b, bytes, &pt.reps, &warmup);
     warm_up(b, &pt, warmup);
-    times = allocate((size_t) pt.reps * sizeof(*times));
+    times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
-        times[i] = repetition(b, &pt, b->offset + i, is_checked(b, &pt, i));
+        for (int v = 0; v < b->n_variants; ++v) {
+            times[v * pt.reps + i] = repetition(b, &pt, v, b->offset + i, is_checked(b, &pt, i));
+        }
     }
-    slowest(b, times, pt.reps);
-    pt.wrong = total(b, pt.wrong);
-    if (0 == b->rank) {
-        report(b, &pt, times);
+    slowest(b, times, pt.reps * b->n_variants);
+    for (int v = 0; v < b->n_variants; ++v) {
+        pt.wrong[v] = total(b, pt.wrong[v]);
+        wrong += pt.wrong[v];
+        if (0 == b->rank) {
+            report(b, &pt, v, times + v * pt.reps);
+        }
     }
     free(times);
-    return pt.wrong;
+    return wrong;
 }
 
 /* ---- options ---- */
@@ -919,9 +1072,108 @@ static double parse_seconds(struct bench *b, const char *text)
     return value;
 }
 
+static void parse_noise(struct bench *b, const char *text)
+{
+    char *end = (char *) text;
+
+    for (const char *at = text;; at = end + 1) {
+        double value = strtod(at, &end);
+        if (end == at || !(value >= 0.0 && value <= NOISE_MOST) || ('\0' != *end && ',' != *end)
+            || MAX_VARIANTS == b->n_noises) {
+            complain(b, "--noise '%s': expected per cents from 0 to %g, for example 0,5,10", text, NOISE_MOST);
+            return;
+        }
+        b->noises[b->n_noises++] = value;
+        if ('\0' == *end) {
+            return;
+        }
+    }
+}
+
+static void add_way(struct bench *b, enum form form, size_t value)
+{
+    if (MAX_VARIANTS == b->n_ways) {
+        complain(b, "more than %d ways of segmenting", MAX_VARIANTS);
+        return;
+    }
+    b->ways[b->n_ways++] = (struct way) { form, value };
+}
+
+static void parse_ways(struct bench *b, const char *option, const char *text, enum form form)
+{
+    const char *end = text;
+
+    for (const char *at = text;; at = end + 1) {
+        size_t value = parse_size(at, &end);
+        if (0 == value || value > (BY_NUMBER == form ? MAX_SEGMENTS : INT_MAX)
+            || ('\0' != *end && ',' != *end)) {
+            if (BY_NUMBER == form) {
+                complain(b, "%s '%s': expected numbers from 1 to %d, for example 1,2,4", option, text, MAX_SEGMENTS);
+            } else {
+                complain(b, "%s '%s': expected sizes, for example 64K,256K", option, text);
+            }
+            return;
+        }
+        add_way(b, form, value);
+        if ('\0' == *end) {
+            return;
+        }
+    }
+}
+
+static void name_variant(const struct bench *b, struct variant *v)
+{
+    char noise_text[24] = "", way_text[32] = "";
+
+    if (b->n_noises > 0) {
+        snprintf(noise_text, sizeof(noise_text), "noise=%g", v->noise);
+    }
+    switch (v->way.form) {
+    case BLOCKING:  snprintf(way_text, sizeof(way_text), "blocking"); break;
+    case BY_SIZE:   snprintf(way_text, sizeof(way_text), "segsize=%zu", v->way.value); break;
+    case BY_NUMBER: snprintf(way_text, sizeof(way_text), "segments=%zu", v->way.value); break;
+    default:        break;
+    }
+    snprintf(v->name, sizeof(v->name), "%s%s%s", noise_text, '\0' != noise_text[0] && '\0' != way_text[0] ? " " : "",
+             way_text);
+    if ('\0' == v->name[0]) {
+        strcpy(v->name, "-");
+    }
+}
+
+/* Every noise level with every way of segmenting. */
+static void make_variants(struct bench *b)
+{
+    int n_noises = b->n_noises > 0 ? b->n_noises : 1, n_ways = b->n_ways > 0 ? b->n_ways : 1;
+    size_t segments, smallest;
+
+    if (b->n_ways > 0 && NULL == b->coll->start) {
+        complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
+                 b->coll->name);
+    }
+    if (n_noises * n_ways > MAX_VARIANTS) {
+        complain(b, "%d noise levels times %d ways of segmenting: at most %d", n_noises, n_ways, MAX_VARIANTS);
+        return;
+    }
+    for (int i = 0; i < n_noises * n_ways; ++i) {
+        struct variant *v = &b->variants[b->n_variants++];
+        v->noise = b->noises[i / n_ways];
+        v->way = b->ways[i % n_ways];
+        name_variant(b, v);
+        smallest = v->way.value > 8 ? v->way.value / 8 * 8 : 8;
+        for (int s = 0; BY_SIZE == v->way.form && s < b->n_sizes; ++s) {
+            segments = (b->sizes[s] + smallest - 1) / smallest;
+            if (segments > MAX_SEGMENTS) {
+                complain(b, "--pipeline %zu: %zu bytes would be %zu segments, at most %d are started at once",
+                         v->way.value, b->sizes[s], segments, MAX_SEGMENTS);
+            }
+        }
+    }
+}
+
 static void parse_collective(struct bench *b, const char *name)
 {
-    char known[384] = "";
+    char known[512] = "";
 
     for (int i = 0; i < N_COLLECTIVES; ++i) {
         if (0 == strcmp(name, collectives[i].name)) {
@@ -934,7 +1186,7 @@ static void parse_collective(struct bench *b, const char *name)
 }
 
 enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
-       OPT_FIRST, OPT_OFFSET };
+       OPT_FIRST, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS };
 
 static const struct option long_options[] = {
     { "sizes", required_argument, NULL, OPT_SIZES },
@@ -951,6 +1203,10 @@ static const struct option long_options[] = {
     { "first", no_argument, NULL, OPT_FIRST },
     { "offset", required_argument, NULL, OPT_OFFSET },
     { "memory", required_argument, NULL, 'M' },
+    { "noise", required_argument, NULL, OPT_NOISE },
+    { "blocking", no_argument, NULL, OPT_BLOCKING },
+    { "pipeline", required_argument, NULL, OPT_PIPELINE },
+    { "segments", required_argument, NULL, OPT_SEGMENTS },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -981,6 +1237,10 @@ static void take_option(struct bench *b, int option, char **argv)
     case OPT_MAX_TIME:   b->max_time = parse_seconds(b, optarg); break;
     case OPT_FIRST:      b->first = 1; break;
     case OPT_OFFSET:     b->offset = (int) parse_number(b, "--offset", optarg, 0, 10000000); break;
+    case OPT_NOISE:      parse_noise(b, optarg); break;
+    case OPT_BLOCKING:   add_way(b, BLOCKING, 0); break;
+    case OPT_PIPELINE:   parse_ways(b, "--pipeline", optarg, BY_SIZE); break;
+    case OPT_SEGMENTS:   parse_ways(b, "--segments", optarg, BY_NUMBER); break;
     case ':':
         complain(b, "option '%s' needs a value; --help lists the options", argv[optind - 1]);
         break;
@@ -1017,6 +1277,7 @@ static void parse_options(struct bench *b, int argc, char **argv)
     if (b->max_time <= 0.0 && 0 == b->reps) {
         b->max_time = 3.0;
     }
+    make_variants(b);
 }
 
 static void print_help(void)
@@ -1036,6 +1297,12 @@ static void print_help(void)
            "  --offset N      number of the first repetition, to go on rotating the root\n"
            "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
            "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
+           "  --noise LIST    per cents, such as 0,5,10: at 5 each rank sleeps for 0 to 10 ms, ten\n"
+           "                  times a second, at 10 for 0 to 20 ms, while it measures\n"
+           "  --segments LIST numbers: a nonblocking call for each segment, then one wait for all\n"
+           "  --pipeline LIST the same by the size of a segment, such as 64K,1M\n"
+           "  --blocking      also the blocking form of a nonblocking collective\n"
+           "                  (each repetition measures all of these in turn)\n"
            "  -c, --no-check  check values and guard bytes (default), or do not\n"
            "  --rate RATE     link of a node, such as 200mbit: prints the bound of the wire\n"
            "  --samples FILE  write every repetition's time; '-' is the standard output,\n"
@@ -1074,7 +1341,7 @@ static int open_output(struct bench *b)
         }
     }
     if (NULL != b->samples) {
-        fprintf(b->samples, "collective,bytes,repetition,root,us\n");
+        fprintf(b->samples, "collective,bytes,repetition,root,us,variant\n");
     }
     return agree(b, good);
 }
@@ -1112,6 +1379,7 @@ static void allocate_areas(struct bench *b)
     received = side_bytes(b, b->coll->recv, largest) + 2 * GUARD;
     b->send_area = memset(allocate(sent), 0, sent);  /* no page is new while the clock runs */
     b->recv_area = memset(allocate(received), 0, received);
+    b->requests = allocate(MAX_SEGMENTS * sizeof(*b->requests));
 }
 
 static int run_all(struct bench *b)
@@ -1123,12 +1391,17 @@ static int run_all(struct bench *b)
     }
     find_nodes(b);
     allocate_areas(b);
+    if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
+        fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));
+        MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
+    }
     if (0 == b->rank) {
         print_header(b);
     }
     for (int i = 0; i < b->n_sizes; ++i) {
         wrong += measure(b, b->sizes[i]);
     }
+    noise_stop();
     if (0 == b->rank && wrong > 0) {
         fflush(b->out);
         fprintf(stderr, "han_bench: %s gave %ld wrong values\n", b->coll->name, wrong);
@@ -1140,6 +1413,7 @@ static int run_all(struct bench *b)
     free(b->shape.ppn);
     free(b->send_area);
     free(b->recv_area);
+    free(b->requests);
     return agree(b, wrong > 0 ? EXIT_WRONG : EXIT_OK);
 }
 

@@ -13,6 +13,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 #include "ompi/request/request.h"
@@ -117,7 +118,7 @@ extern const char *const mca_coll_adapt_collective_names[ADAPT_COLLECTIVE_COUNT]
 
 /** One collective operation: the user's request, the core, and the data. */
 typedef struct mca_coll_adapt_op_t {
-    ompi_request_t super;
+    ompi_coll_base_nbc_request_t super;
     struct mca_coll_adapt_op_t *first; /**< of several that make one collective: the one with the user's request */
     struct mca_coll_adapt_op_t *next;  /**< of several: the next one */
     volatile int32_t pending;          /**< in the first one: how many are not over */
@@ -139,6 +140,7 @@ typedef struct mca_coll_adapt_op_t {
     char *slots;
     ptrdiff_t slot_offset;    /**< from the start of a slot to where a (possibly negative) lower bound wants it */
     size_t slot_bytes;
+    size_t stash;             /**< first of a window of slots for own contributions; 0: there is none */
     coll_packing_t packing;
 } mca_coll_adapt_op_t;
 
@@ -167,7 +169,10 @@ int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_ada
 /** Makes it, starts it and waits for it. */
 int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
 
-/** What the constructors of requests have in common. */
+/**
+ * What the constructors of requests have in common. All are of Open MPI's class of nonblocking collectives: MPI_Ibcast
+ * and the others write into such a request that they hold the types and the operation.
+ */
 void mca_coll_adapt_request_construct(ompi_request_t *request);
 
 /* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */

@@ -125,7 +125,7 @@ static bool may_start(const mca_coll_adapt_core_t *core, const mca_coll_adapt_la
 }
 
 /* Takes the oldest segment of a lane once its transfer is complete; false where it is not yet. */
-static bool use(mca_coll_adapt_lane_t *lane)
+static bool use(mca_coll_adapt_core_t *core, mca_coll_adapt_lane_t *lane)
 {
     bool *ready = &lane->ready[lane->done % lane->slots];
 
@@ -134,6 +134,7 @@ static bool use(mca_coll_adapt_lane_t *lane)
     }
     *ready = false;
     ++lane->done;
+    core->moved = true;
     return true;
 }
 
@@ -198,7 +199,7 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
         void *in = NULL;
 
         if (NULL != lane) {
-            if (lane->done != segment || !use(lane)) {
+            if (lane->done != segment || !use(core, lane)) {
                 return false;
             }
             in = core->task.work->inlet(core, child, (int) (segment % lane->slots));
@@ -218,6 +219,7 @@ static void up_combine(mca_coll_adapt_core_t *core)
 
         if (complete && segment == core->combined) {
             ++core->combined;
+            core->moved = true;
             core->turn[segment % core->task.window] = 0;
         } else if (0 == core->turn[segment % core->task.window]) {
             break; /* nothing has come for this one, and so not for later ones either */
@@ -245,7 +247,7 @@ static void down_receive(mca_coll_adapt_core_t *core)
     mca_coll_adapt_lane_t *lane = &core->down_in;
     size_t limit;
 
-    while (0 == core->rc && use(lane)) {
+    while (0 == core->rc && use(core, lane)) {
         if (NULL != core->task.work->deliver) {
             fail(core, core->task.work->deliver(core, lane->done - 1));
         }
@@ -268,6 +270,7 @@ static void down_root(mca_coll_adapt_core_t *core)
             fail(core, core->task.work->pack(core, lane->done));
         }
         ++lane->done;
+        core->moved = true;
     }
     lane->next = lane->done;
 }
@@ -304,15 +307,15 @@ static void handle(mca_coll_adapt_core_t *core, mca_coll_adapt_transfer_t *trans
 /* What has been sent frees its memory, first of all: the rest of the pass counts on it. */
 static void retire(mca_coll_adapt_core_t *core)
 {
-    while (use(&core->up_out)) {
+    while (use(core, &core->up_out)) {
     }
     for (int child = 0; child < core->task.tree.child_count; ++child) {
-        while (use(&core->down_out[child])) {
+        while (use(core, &core->down_out[child])) {
         }
     }
 }
 
-/* Starts everything that can be started now. */
+/* Starts what can be started now. What moves on frees memory for more: called until nothing moves. */
 static void progress(mca_coll_adapt_core_t *core)
 {
     retire(core);
@@ -368,7 +371,10 @@ static void advance(mca_coll_adapt_core_t *core)
     for (;;) {
         mca_coll_adapt_transfer_t *event;
 
-        progress(core);
+        do {
+            core->moved = false;
+            progress(core);
+        } while (core->moved);
         if (over(core)) {
             /* Nothing is under way, so that no event comes and nobody else looks at the operation. */
             core->task.transport->finish(core, core->rc);

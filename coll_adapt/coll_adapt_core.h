@@ -110,6 +110,7 @@ typedef struct mca_coll_adapt_core_t {
     /* The rest belongs to the thread that is in advance. */
     int rc;                            /**< the first error */
     size_t active;                     /**< transfers under way */
+    bool moved;                        /**< something has gone on, and so perhaps more can */
     mca_coll_adapt_transfer_t *free_transfers;
     mca_coll_adapt_transfer_t *transfers; /**< all of them, one block */
     /* Up. */

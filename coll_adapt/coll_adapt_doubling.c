@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/pml/pml.h"
 
 /* What is done with what has been received. */
@@ -34,7 +33,7 @@ struct round {
 enum { MOST_ROUNDS = 33 };
 
 typedef struct doubling_t {
-    ompi_request_t super;
+    ompi_coll_base_nbc_request_t super;
     mca_coll_adapt_call_t call;
     int tag;
     struct round rounds[MOST_ROUNDS];
@@ -49,7 +48,7 @@ typedef struct doubling_t {
 static void doubling_construct(doubling_t *self);
 static void doubling_destruct(doubling_t *self);
 
-static OBJ_CLASS_INSTANCE(doubling_t, ompi_request_t, doubling_construct, doubling_destruct);
+static OBJ_CLASS_INSTANCE(doubling_t, ompi_coll_base_nbc_request_t, doubling_construct, doubling_destruct);
 
 /* -- the rounds -- */
 
@@ -177,8 +176,8 @@ static void advance(doubling_t *self)
         }
         ++self->round;
         if (OMPI_SUCCESS != self->rc || self->round == self->round_count) {
-            self->super.req_status.MPI_ERROR = self->rc;
-            ompi_request_complete(&self->super, true);
+            self->super.super.req_status.MPI_ERROR = self->rc;
+            ompi_request_complete(&self->super.super, true);
             return;
         }
         round = &self->rounds[self->round];
@@ -196,8 +195,8 @@ static void advance(doubling_t *self)
 
 static void doubling_start(doubling_t *self)
 {
-    self->super.req_complete = REQUEST_PENDING;
-    self->super.req_state = OMPI_REQUEST_ACTIVE;
+    self->super.super.req_complete = REQUEST_PENDING;
+    self->super.super.req_state = OMPI_REQUEST_ACTIVE;
     self->round = -1;
     self->rc = MPI_IN_PLACE == self->call.sbuf ? OMPI_SUCCESS : copy(self, self->call.rbuf, self->call.sbuf);
     advance(self);
@@ -214,13 +213,13 @@ static int request_start(size_t count, ompi_request_t **requests)
 static void doubling_construct(doubling_t *self)
 {
     memset((char *) self + sizeof(self->super), 0, sizeof(*self) - sizeof(self->super));
-    mca_coll_adapt_request_construct(&self->super);
-    self->super.req_start = request_start;
+    mca_coll_adapt_request_construct(&self->super.super);
+    self->super.super.req_start = request_start;
 }
 
 static void doubling_destruct(doubling_t *self)
 {
-    OMPI_REQUEST_FINI(&self->super);
+    OMPI_REQUEST_FINI(&self->super.super);
     free(self->memory);
     OBJ_RELEASE(self->call.datatype);
     OBJ_RELEASE(self->call.op);
@@ -235,8 +234,8 @@ int mca_coll_adapt_doubling_make(const mca_coll_adapt_call_t *call, bool persist
     if (NULL == self) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    OMPI_REQUEST_INIT(&self->super, persistent);
-    self->super.req_mpi_object.comm = call->comm;
+    OMPI_REQUEST_INIT(&self->super.super, persistent);
+    self->super.super.req_mpi_object.comm = call->comm;
     self->call = *call;
     self->tag = ompi_coll_base_nbc_reserve_tags(call->comm, 1);
     OBJ_RETAIN(call->datatype);
@@ -253,6 +252,6 @@ int mca_coll_adapt_doubling_make(const mca_coll_adapt_call_t *call, bool persist
     if (!persistent) {
         doubling_start(self);
     }
-    *request = &self->super;
+    *request = &self->super.super;
     return OMPI_SUCCESS;
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/pml/pml.h"
 
 enum { MOST_TAGS = 2 };
@@ -89,10 +88,10 @@ static void op_finish(mca_coll_adapt_core_t *core, int rc)
     mca_coll_adapt_op_t *first = op_of(core)->first;
 
     if (OMPI_SUCCESS != rc) {
-        first->super.req_status.MPI_ERROR = rc;
+        first->super.super.req_status.MPI_ERROR = rc;
     }
     if (0 == OPAL_THREAD_ADD_FETCH32(&first->pending, -1)) {
-        ompi_request_complete(&first->super, true);
+        ompi_request_complete(&first->super.super, true);
     }
 }
 
@@ -130,6 +129,9 @@ static const mca_coll_adapt_work_t bcast_packed = { .place = bcast_place,
 
 static const void *own(const mca_coll_adapt_op_t *op, size_t segment)
 {
+    if (0 != op->stash) {
+        return slot(op, op->stash + segment % op->core.task.window);
+    }
     return at(MPI_IN_PLACE == op->sbuf ? op->rbuf : op->sbuf, op, segment);
 }
 
@@ -156,6 +158,11 @@ static void *reduce_outlet(mca_coll_adapt_core_t *core, size_t segment)
     return core->task.down || is_root(op) ? at(op->rbuf, op, segment) : slot(op, segment % core->task.window);
 }
 
+static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target, const void *source)
+{
+    return 0 <= ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, target, (char *) source);
+}
+
 /* Operands come from the right to the left: the result so far is always the right one. */
 static int reduce_combine(mca_coll_adapt_core_t *core, size_t segment, void *in, bool first)
 {
@@ -167,10 +174,11 @@ static int reduce_combine(mca_coll_adapt_core_t *core, size_t segment, void *in,
     if (left == outlet && first) {
         return OMPI_SUCCESS;
     }
+    if (first && 0 != op->stash && !copy_units(op, units, (void *) own(op, segment), outlet)) {
+        return OMPI_ERROR;
+    }
     if (first) {
-        return 0 > ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, outlet, (char *) left)
-                   ? OMPI_ERROR
-                   : OMPI_SUCCESS;
+        return copy_units(op, units, outlet, left) ? OMPI_SUCCESS : OMPI_ERROR;
     }
     ompi_op_reduce(op->op, (void *) left, outlet, units, op->datatype);
     return OMPI_SUCCESS;
@@ -245,13 +253,13 @@ void mca_coll_adapt_request_construct(ompi_request_t *request)
 static void op_construct(mca_coll_adapt_op_t *op)
 {
     memset((char *) op + sizeof(op->super), 0, sizeof(*op) - sizeof(op->super));
-    mca_coll_adapt_request_construct(&op->super);
-    op->super.req_start = request_start;
+    mca_coll_adapt_request_construct(&op->super.super);
+    op->super.super.req_start = request_start;
 }
 
 static void op_destruct(mca_coll_adapt_op_t *op)
 {
-    OMPI_REQUEST_FINI(&op->super);
+    OMPI_REQUEST_FINI(&op->super.super);
     if (NULL != op->next) {
         OBJ_RELEASE(op->next);
     }
@@ -274,7 +282,7 @@ static void op_destruct(mca_coll_adapt_op_t *op)
     }
 }
 
-OBJ_CLASS_INSTANCE(mca_coll_adapt_op_t, ompi_request_t, op_construct, op_destruct);
+OBJ_CLASS_INSTANCE(mca_coll_adapt_op_t, ompi_coll_base_nbc_request_t, op_construct, op_destruct);
 
 /* What the user may free while the operation is under way. */
 static void retain(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call)
@@ -385,17 +393,21 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
 static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
 {
     const bool outlets = !task->down && -1 != task->tree.parent && 0 != task->tree.child_count;
+    /* In place, and a child's segment comes before the own one: it is put aside until its turn. */
+    const bool stash = MPI_IN_PLACE == call->sbuf && task->tree.children_before != task->tree.child_count;
+    const size_t bound = (size_t) (2 * task->recvs), inlets = (size_t) (task->tree.child_count * task->recvs);
     ptrdiff_t gap, span;
 
     op->sbuf = call->sbuf;
     op->rbuf = call->rbuf;
     task->work = &reduce_work;
-    if (outlets && (size_t) (2 * task->recvs) < task->segments) {
-        task->window = (size_t) (2 * task->recvs);
+    if ((outlets || stash) && bound < task->segments) {
+        task->window = bound;
     }
     span = opal_datatype_span(&op->datatype->super, op->segment_count, &gap);
-    return make_slots(op, (outlets ? task->window : 0) + (size_t) (task->tree.child_count * task->recvs),
-                      (size_t) span, gap);
+    /* Outlets and a stash exclude each other: who has a parent in a reduce has no receive buffer. */
+    op->stash = stash ? inlets : 0;
+    return make_slots(op, (outlets || stash ? task->window : 0) + inlets, (size_t) span, gap);
 }
 
 static int make_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
@@ -431,8 +443,8 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     if (NULL == op) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    OMPI_REQUEST_INIT(&op->super, persistent);
-    op->super.req_mpi_object.comm = call->comm;
+    OMPI_REQUEST_INIT(&op->super.super, persistent);
+    op->super.super.req_mpi_object.comm = call->comm;
     op->first = op;
     op->tags[ADAPT_UP] = tag;
     op->tags[ADAPT_DOWN] = tag - 1;
@@ -505,9 +517,9 @@ void mca_coll_adapt_op_start(mca_coll_adapt_op_t *first)
 {
     mca_coll_adapt_op_t *op, *next;
 
-    first->super.req_complete = REQUEST_PENDING;
-    first->super.req_state = OMPI_REQUEST_ACTIVE;
-    first->super.req_status.MPI_ERROR = OMPI_SUCCESS;
+    first->super.super.req_complete = REQUEST_PENDING;
+    first->super.super.req_state = OMPI_REQUEST_ACTIVE;
+    first->super.super.req_status.MPI_ERROR = OMPI_SUCCESS;
     first->pending = 0;
     for (op = first; NULL != op; op = op->next) {
         ++first->pending;
@@ -528,7 +540,7 @@ int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_ada
     mca_coll_adapt_op_t *op = NULL;
     const int rc = mca_coll_adapt_op_make(call, how, true, &op);
 
-    *request = OMPI_SUCCESS == rc ? &op->super : MPI_REQUEST_NULL;
+    *request = OMPI_SUCCESS == rc ? &op->super.super : MPI_REQUEST_NULL;
     return rc;
 }
 
@@ -539,7 +551,7 @@ int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_ada
     const int rc = mca_coll_adapt_op_make(call, how, false, &op);
 
     if (OMPI_SUCCESS == rc) {
-        *request = &op->super;
+        *request = &op->super.super;
         mca_coll_adapt_op_start(op);
     }
     return rc;
@@ -559,7 +571,7 @@ int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adap
         OBJ_RELEASE(op);
         return rc;
     }
-    request = &op->super;
+    request = &op->super.super;
     mca_coll_adapt_op_start(op);
     return ompi_request_wait(&request, MPI_STATUS_IGNORE);
 }

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+#
+# What compare, noise and pipelining share: sets of components, the virtual
+# cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
+# script's name. A job leaves $work/samples.SET@COLLECTIVE@ROUND, and table.* alike.
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly START_SECONDS=1.5          # an mpirun without the measurement, about
+readonly NO_CLUSTER=77
+
+say() {
+    progress_end
+    printf '%s: %s\n' "$program" "$*" >&2
+}
+
+die() {                             # die CODE MESSAGE
+    local code=$1
+    shift
+    say "$*"
+    exit "$code"
+}
+
+# ---------------------------------------------------------------- options
+
+collectives=(bcast)
+sizes=8:1M
+nodes=4
+ppn=4
+map=slot
+rate=200mbit
+cluster=
+sets=
+ours=han
+components=
+rounds=5
+budget=120
+output=
+bench=
+extra=()                            # options for han_bench
+declare -A options                  # by set
+declare -A builtin                  # by set: those that the script defines besides the usual ones
+added=()
+
+# The part of the help that all have.
+usage_where() {
+    cat <<'END'
+Where
+  --nodes N --ppn N --map slot|node --rate RATE
+                        virtual cluster of its own (default 4, 4, slot, 200mbit);
+                        --ppn 5,3,4,1 is uneven, --nodes 1 is plain mpirun here
+  --cluster NAME        a virtual cluster that is up; it stays up
+END
+}
+
+value_of() {                        # value_of OPTION PATTERN VALUE EXAMPLE
+    [[ $3 =~ ^($2)$ ]] || die 2 "$1 '$3': expected $4; --help lists the options"
+    printf '%s' "$3"
+}
+
+# Takes an option that all scripts have; 1 if it is none of them.
+common_option() {                   # common_option OPTION VALUE
+    local number='[1-9][0-9]*'
+    case $1 in
+    --nodes) nodes=$(value_of "$1" "$number" "$2" 'a number from 1') ;;
+    --ppn) ppn=$(value_of "$1" "$number(,$number)*" "$2" '4 or 5,3,4,1') ;;
+    --map) map=$(value_of "$1" 'slot|node' "$2" 'slot or node') ;;
+    --rate) rate=$2 ;;
+    --cluster) cluster=$2 ;;
+    --sets) sets=$2 ;;
+    --set) add_set "$2" ;;
+    --ours) ours=$2 ;;
+    --components) components=$2 ;;
+    --rounds) rounds=$(value_of "$1" "$number" "$2" 'a number from 1') ;;
+    --time) budget=$(value_of "$1" "$number" "$2" 'whole seconds') ;;
+    --output) output=$2 ;;
+    --bench) bench=$2 ;;
+    *) return 1 ;;
+    esac
+}
+
+# For all scripts: own_option OPTION VALUE takes the script's own ones, or returns 1.
+parse_options() {                   # parse_options OPTIONS_WITHOUT_VALUE ARGUMENT...
+    local plain=$1 option
+    shift
+    while (($# > 0)); do
+        option=$1
+        if [[ $option == --help || $option == -h ]]; then
+            usage
+            exit 0
+        elif [[ " $plain " == *" $option "* ]]; then
+            own_option "$option"
+            shift
+        elif [[ " $known_options " != *" $option "* ]]; then
+            die 2 "option '$option' is unknown; --help lists the options"
+        elif (($# < 2)); then
+            die 2 "option '$option' needs a value; --help lists the options"
+        else
+            common_option "$option" "$2" || own_option "$option" "$2"
+            shift 2
+        fi
+    done
+}
+
+known_options='--nodes --ppn --map --rate --cluster --sets --set --ours --components --rounds --time --output --bench'
+
+add_set() {                         # NAME=OPTIONS
+    [[ $1 =~ ^([A-Za-z0-9_.-]+)=(.*)$ ]] ||
+        die 2 "--set '$1': expected NAME=OPTIONS, the name of letters, digits, '_', '.', '-'"
+    options[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}
+    added+=("${BASH_REMATCH[1]}")
+}
+
+bytes_of() {                        # 64K
+    local number=${1%[KMG]}
+    case $1 in
+    *K) number=$((number << 10)) ;;
+    *M) number=$((number << 20)) ;;
+    *G) number=$((number << 30)) ;;
+    esac
+    printf '%s' "$number"
+}
+
+find_file() {                       # the first that exists
+    local file
+    for file; do
+        if [[ -e $file ]]; then
+            realpath -- "$file"
+            return
+        fi
+    done
+}
+
+find_bench() {
+    if [[ -n $bench ]]; then
+        [[ -x $bench ]] || die 2 "--bench '$bench': there is no such program"
+        bench=$(realpath -- "$bench")
+    else
+        bench=$(find_file "$HERE/han_bench" ./bench/han_bench ./han_bench)
+    fi
+    [[ -n $bench ]] || die 2 'han_bench is not there; build it, or give --bench'
+}
+
+# Without "SYS_DEFAULT" alone, a component in the user's home would be a peer's too.
+define_sets() {
+    local name word text
+    builtin[tuned]='--mca coll ^han,adapt --mca mca_base_component_path SYS_DEFAULT'
+    builtin[ompi-han]='--mca coll_han_priority 100 --mca mca_base_component_path SYS_DEFAULT'
+    builtin[han]=
+    if [[ -n $components ]]; then
+        [[ -d $components ]] || die 2 "--components '$components': there is no such folder"
+        components=$(realpath -- "$components")
+    else
+        components=$(find_file components "$HERE/../components")
+    fi
+    if [[ -n $components ]]; then
+        [[ $components != *[[:space:]:]* ]] ||
+            die 2 "the path of the components must have no space and no colon: $components"
+        builtin[han]="--mca mca_base_component_path $components:SYS_DEFAULT"
+    fi
+    for name in "${!builtin[@]}"; do
+        [[ -n ${options[$name]+set} ]] || options[$name]=${builtin[$name]}
+    done
+    IFS=, read -ra wanted <<<"$sets"
+    for name in "${added[@]}"; do
+        [[ " ${wanted[*]} " == *" $name "* ]] || wanted+=("$name")
+    done
+    for name in "${wanted[@]}"; do
+        [[ -n ${options[$name]+set} ]] ||
+            die 2 "set '$name' is unknown; known are: ${!options[*]}"
+        text=
+        for word in ${options[$name]}; do
+            if [[ $word == @* ]]; then
+                [[ -n ${options[${word#@}]:-} ]] || die 2 "set '$name': there is no '${word#@}'"
+                word=${options[${word#@}]}
+            fi
+            text+=" $word"
+        done
+        options[$name]=${text# }
+    done
+}
+
+# ---------------------------------------------------------------- cluster and jobs
+
+work=
+job=
+own_cluster=
+
+clean_up() {
+    trap - EXIT
+    trap '' INT TERM
+    progress_end
+    if [[ -n $job ]]; then
+        kill -TERM "$job" 2>/dev/null || true
+        wait "$job" 2>/dev/null || true
+    fi
+    if [[ -n $own_cluster ]]; then
+        "$vcluster" down --name "$own_cluster" >/dev/null 2>&1 || true
+    fi
+    if [[ -n $work ]]; then
+        rm -rf -- "$work"
+    fi
+}
+
+# In the background, for a trap interrupts only `wait`.
+run_job() {                         # run_job SECONDS COMMAND...; sets code
+    local limit=$1
+    shift
+    timeout -k 5 "$limit" "$@" &
+    job=$!
+    code=0
+    wait "$job" || code=$?
+    job=
+}
+
+status_of() {
+    awk -v key="$1" '$1 == key { print $2; exit }' <<<"$cluster_status"
+}
+
+bring_up_cluster() {
+    local code=0
+    where='this machine'
+    if [[ -z $cluster ]] && ((nodes == 1)); then
+        rate=
+        return
+    fi
+    vcluster=$(find_file "$HERE/../cluster/vcluster" ./cluster/vcluster)
+    [[ -n $vcluster ]] || die 2 'cluster/vcluster is missing; --nodes 1 does without'
+    if [[ -z $cluster ]]; then
+        cluster=$program$$
+        own_cluster=$cluster
+        "$vcluster" up --name "$cluster" --nodes "$nodes" --rate "$rate" >/dev/null || code=$?
+        if ((code != 0)); then
+            own_cluster=
+            exit $((code == NO_CLUSTER ? NO_CLUSTER : 2))
+        fi
+    fi
+    cluster_status=$("$vcluster" status --name "$cluster") || die 2 "no cluster '$cluster' is up"
+    nodes=$(status_of nodes)
+    rate=$(status_of rate)
+    where='virtual cluster'
+    if ! [[ $rate =~ ^[0-9.]+[kmg]?bit$ ]]; then
+        rate=
+        where+=' on one network'
+    fi
+}
+
+# How to start a program on all ranks; mpirun options and the program follow.
+find_launcher() {
+    if [[ -n $cluster ]]; then
+        launcher=("$vcluster" run --name "$cluster" --ppn "$ppn" --map "$map")
+        separator=(--)
+    else
+        launcher=(mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n "$ppn")
+        separator=()
+        ((EUID != 0)) || launcher+=(--allow-run-as-root)
+    fi
+    # mpirun need not wait a second when a run ends with wrong values.
+    export OMPI_MCA_odls_base_sigkill_timeout=0
+    # Settings of the caller would fall on all sets.
+    local name
+    for name in "${!OMPI_MCA_coll@}" "${!OMPI_MCA_mca_base_component@}"; do
+        say "$name is set and ignored"
+        unset "$name"
+    done
+}
+
+# ---------------------------------------------------------------- progress
+
+progress_at=-100
+progress_open=
+
+progress() {
+    if [[ -t 2 ]]; then
+        printf '\r\033[K%s: %s' "$program" "$*" >&2
+        progress_open=1
+    elif ((SECONDS - progress_at >= 10)); then
+        printf '%s: %s\n' "$program" "$*" >&2
+        progress_at=$SECONDS
+    fi
+}
+
+progress_end() {
+    [[ -z ${progress_open:-} ]] || printf '\r\033[K' >&2
+    progress_open=
+}
+
+# The rest of the set-up, from options to `running`.
+begin_measuring() {
+    find_bench
+    define_sets
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+    work=$(mktemp -d)
+    bring_up_cluster
+    find_launcher
+    probe_sets
+}
+
+# ---------------------------------------------------------------- measuring
+
+# A script may have its own of these two.
+sizes_of() {                        # sizes_of COLLECTIVE
+    printf '%s' "$sizes"
+}
+
+extra_of() {                        # extra_of COLLECTIVE; sets extra, options for han_bench
+    :
+}
+
+bench_on() {                        # bench_on SET COLLECTIVE SECONDS [-- mpirun options --] han_bench options
+    local name=$1 collective=$2 limit=$3 more=() set_options
+    shift 3
+    if [[ ${1:-} == -- ]]; then
+        shift
+        while [[ $1 != -- ]]; do
+            more+=("$1")
+            shift
+        done
+        shift
+    fi
+    read -ra set_options <<<"${options[$name]}" || true
+    extra_of "$collective"
+    run_job "$limit" "${launcher[@]}" "${set_options[@]}" "${more[@]}" "${separator[@]}" "$bench" \
+        "$collective" --sizes "$(sizes_of "$collective")" ${rate:+--rate "$rate"} "${extra[@]}" \
+        --csv "$@" \
+        >"$work/out" 2>"$work/err"
+}
+
+# Why a set cannot be used, or nothing. What is loaded and selected is looked at, not believed.
+fault_of() {                        # fault_of SET COLLECTIVE
+    local name=$1 collective=$2 watch=()
+    if [[ $name == han && ! -e $components/mca_coll_han.so ]]; then
+        printf 'no mca_coll_han.so in %s' "${components:-a folder; give --components}"
+        return
+    fi
+    if [[ $name == han || $name == ompi-han ]]; then
+        watch=(-- -x LD_DEBUG=files --mca coll_base_verbose 9 --)
+    fi
+    bench_on "$name" "$collective" 120 "${watch[@]}" -i 1 -x 0 --no-check
+    if ((code == 2)); then
+        die 2 "$(grep -m1 -E '^(han_bench|vcluster):' "$work/err" || echo "set $name: exit code 2")"
+    elif ((code != 0)); then
+        printf 'exit code %s' "$code"
+        grep -v '^[[:space:]]*[0-9]*:' "$work/err" |
+            grep -m1 -iE 'not found|unknown|no such|segmentation|could not' | sed 's/^/: /' || true
+    elif [[ $name == han ]]; then
+        grep -qF "calling init: $components/mca_coll_han.so" "$work/err" ||
+            printf '%s was not loaded' "$components/mca_coll_han.so"
+    elif [[ $name == ompi-han ]]; then
+        grep -q 'selecting *han, .*Enabled' "$work/err" ||
+            printf 'the distribution has none, or it declines this communicator'
+    fi
+}
+
+probe_sets() {
+    local name collective fault
+    running=()
+    n_sizes=1
+    for name in "${wanted[@]}"; do
+        progress "trying set $name"
+        for collective in "${collectives[@]}"; do
+            fault_of "$name" "$collective" >"$work/fault"
+            fault=$(<"$work/fault")
+            [[ -z $fault ]] || break
+        done
+        if [[ -n $fault ]]; then
+            say "set '$name' cannot be run and is left out ($fault)"
+        else
+            running+=("$name")
+            n_sizes=$(awk -F, 'NR > 1 && !seen[$2]++ { ++n } END { print n + 0 }' "$work/out")
+        fi
+    done
+    ((${#running[@]} > 0)) || die 2 'no set is left'
+}
+
+calc() {                            # calc EXPRESSION, real numbers
+    awk "BEGIN { printf \"%.6g\", ($1) }"
+}
+
+order_of_round() {                  # rotated, and backwards every second time
+    local n=${#running[@]} i
+    order=()
+    for ((i = 0; i < n; ++i)); do
+        if (($1 % 2 == 0)); then
+            order+=("${running[($1 / 2 + i) % n]}")
+        else
+            order+=("${running[($1 / 2 + n - 1 - i) % n]}")
+        fi
+    done
+}
+
+drop_set() {                        # a set that fails once gives no numbers
+    local name kept=()
+    for name in "${running[@]}"; do
+        [[ $name == "$1" ]] || kept+=("$name")
+    done
+    running=("${kept[@]}")
+    rm -f "$work"/samples."$1"@* "$work"/table."$1"@*
+}
+
+measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
+    local round=$1 share=$2 name collective limit where_to
+    limit=$(calc "int(60 + $n_sizes * 6 * $share)")
+    order_of_round "$round"
+    for collective in "${collectives[@]}"; do
+        for name in "${order[@]}"; do
+            [[ " ${running[*]} " == *" $name "* ]] || continue
+            progress "round $((round + 1)) of $rounds, $collective, $name;" \
+                "$((budget > SECONDS ? budget - SECONDS : 0)) s left"
+            where_to=$name@$collective@$round
+            bench_on "$name" "$collective" "$limit" --samples "$work/samples.$where_to" \
+                --max-time "$share" --offset $((round * 5))
+            if ((code > 1)); then
+                say "set '$name' failed in round $((round + 1)) (exit code $code) and is left out"
+                drop_set "$name"
+            else
+                cp "$work/out" "$work/table.$where_to"
+            fi
+        done
+    done
+}
+
+# The time per size follows from what the round before took, and is the same for all sets.
+measure() {
+    local share before took round jobs_left
+    SECONDS=0
+    share=$(calc "0.8 * ($budget / ($rounds * ${#running[@]} * ${#collectives[@]}) - $START_SECONDS) / $n_sizes")
+    for ((round = 0; round < rounds && ${#running[@]} > 0; ++round)); do
+        share=$(calc "$share < 0.02 ? 0.02 : $share")
+        before=$SECONDS
+        measure_round "$round" "$share"
+        took=$((SECONDS - before + 1))
+        jobs_left=$((rounds - round - 1))
+        if ((jobs_left > 0 && SECONDS + took / 2 > budget)); then
+            say "$((round + 1)) of $rounds rounds fit into $budget s"
+            break
+        fi
+        share=$(calc "$share * (($budget - $SECONDS) / ($jobs_left + 0.01) / $took)")
+    done
+    progress_end
+    ((${#running[@]} > 0)) || die 2 'no set is left'
+}
+
+# ---------------------------------------------------------------- results
+
+describe() {                        # sets shape, and adds the links to where
+    shape="$nodes nodes x $ppn ranks"
+    [[ $ppn != *,* ]] || shape="$nodes nodes, $ppn ranks"
+    [[ $nodes != 1 ]] || shape="$ppn ranks on one node"
+    [[ -z $cluster ]] || shape+=", by $map"
+    [[ -z $rate ]] || where+=", $rate links"
+}
+
+# The picture is missed, not the table, where there is no gnuplot.
+draw() {                            # draw SCRIPT SVG FILE; the script writes SVG
+    if ! command -v gnuplot >/dev/null; then
+        say 'no picture: gnuplot is not installed'
+    elif ! gnuplot "$1" 2>"$work/err" || ! cp "$2" "$3"; then
+        die 2 "gnuplot failed: $(grep -m1 . "$work/err")"
+    fi
+}
+
+# 64 KB and the like, for awk programs.
+AWK_SIZE_TEXT='function size_text(b) {
+    if (b >= 1048576 && b % 1048576 == 0) { return b / 1048576 " MB" }
+    if (b >= 1024 && b % 1024 == 0) { return b / 1024 " KB" }
+    return b " B"
+}'
+readonly AWK_SIZE_TEXT
