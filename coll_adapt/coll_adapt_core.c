@@ -213,6 +213,8 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
 static void up_combine(mca_coll_adapt_core_t *core)
 {
     const size_t limit = up_limit(core);
+    /* Turns that need no child. */
+    const int alone = -1 == mca_coll_adapt_core_child_of_turn(core, 0) ? 1 : 0;
 
     for (size_t segment = core->combined; segment < limit && 0 == core->rc; ++segment) {
         const bool complete = combine_segment(core, segment);
@@ -221,7 +223,7 @@ static void up_combine(mca_coll_adapt_core_t *core)
             ++core->combined;
             core->moved = true;
             core->turn[segment % core->task.window] = 0;
-        } else if (0 == core->turn[segment % core->task.window]) {
+        } else if (alone >= core->turn[segment % core->task.window]) {
             break; /* nothing has come for this one, and so not for later ones either */
         }
     }
@@ -320,9 +322,9 @@ static void progress(mca_coll_adapt_core_t *core)
 {
     retire(core);
     if (core->task.up) {
+        up_receive(core);
         up_combine(core);
         up_send(core);
-        up_receive(core);
     }
     if (core->task.down) {
         if (-1 == core->task.tree.parent) {

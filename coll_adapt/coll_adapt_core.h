@@ -66,7 +66,7 @@ typedef struct mca_coll_adapt_work_t {
     int (*deliver)(struct mca_coll_adapt_core_t *core, size_t segment);
     /** Up: where a segment from a child is received into; slot counts from 0 to recvs - 1. */
     void *(*inlet)(struct mca_coll_adapt_core_t *core, int child, int slot);
-    /** Up: where the combined segment is. */
+    /** Up: where the combined segment is; at the root it may be used again as soon as the last combine has returned. */
     void *(*outlet)(struct mca_coll_adapt_core_t *core, size_t segment);
     /**
      * Up: combines, in a fixed order (from the last rank to the first), so that results do not depend on timing.
