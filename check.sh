@@ -1,0 +1,210 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Everything that must hold before a change is good: see --help.
+
+set -euo pipefail
+
+TOP=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly TOP
+# shellcheck source=tests/packages.sh
+. "$TOP/tests/packages.sh"
+readonly CFLAGS_GCC='-g -O2 -Werror'
+
+# name | limit in seconds | command; in this order, each in the build folder.
+# A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
+# "ok 3 - ... # SKIP why"), or none: then its exit code is one.
+readonly STEPS='
+gcc -Wall -Wextra -Werror   | 300 | build_gcc
+clang -Wall -Wextra -Werror | 300 | build_clang
+unit tests                  | 120 | unit_tests
+load                        | 180 | tests/test_load.sh
+MPI tests                   | 900 | mpi_tests
+virtual cluster             | 240 | tests/test_vcluster.sh
+bench                       | 240 | tests/test_bench.sh
+noise                       | 240 | tests/test_noise.sh
+build and install           | 300 | tests/test_build.sh
+distcheck                   | 300 | distcheck
+'
+
+usage() {
+    cat <<'END'
+./check.sh [--only TEXT] [--list]
+
+On a Debian 12: installs what is missing (as root or with sudo), builds HAN in
+build/ (or here, where this folder is configured) and runs all tests except
+tests/in-tree.sh.  The last line is "N passed, N failed, N skipped"; what has
+failed and what was skipped is listed above it.  Exit code 1 when anything
+failed.  Takes about ten minutes on two cores.
+
+  --only TEXT   only steps whose name contains TEXT (and the build)
+  --list        prints the names of the steps
+
+What the steps print is kept in build/check/.
+END
+}
+
+# ---------------------------------------------------------------- steps
+
+# Here, where somebody has run configure here; else in build/.
+choose_build() {
+    build=$TOP/build
+    [[ ! -e $TOP/config.status ]] || build=$TOP
+}
+
+build_gcc() {
+    [[ -x $TOP/configure ]] || (cd "$TOP" && autoreconf -fi)
+    [[ -e $build/config.status ]] || (cd "$build" && "$TOP/configure")
+    make -C "$build" -j2 CFLAGS="$CFLAGS_GCC"
+    # The programs of the tests too.
+    make -C "$build/tests" -j2 CFLAGS="$CFLAGS_GCC" mpi-programs
+}
+
+# Its front end is enough, and quick.
+build_clang() {
+    local folder file status=0
+    local -a flags=(-O2 -Wall -Wextra -Werror -fsyntax-only "-I$TOP" "-I$TOP/coll_adapt")
+    for folder in $(mpicc --showme:incdirs); do
+        flags+=(-isystem "$folder" -isystem "$folder/openmpi")
+    done
+    flags+=(-isystem "$TOP/compat")
+    for file in "$TOP"/*.c "$TOP"/coll_*/*.c "$TOP"/bench/*.c "$TOP"/tests/*.c; do
+        echo "clang ${file#"$TOP/"}"
+        clang "${flags[@]}" "$file" || status=1
+    done
+    return "$status"
+}
+
+unit_tests() {
+    local status=0
+    rm -f "$build"/tests/unit_*.log
+    CMOCKA_MESSAGE_OUTPUT=TAP make -C "$build" check CFLAGS="$CFLAGS_GCC" || status=$?
+    cat "$build"/tests/unit_*.log
+    return "$status"
+}
+
+mpi_tests() {
+    make -C "$build" check-mpi CFLAGS="$CFLAGS_GCC"
+}
+
+# Without our CFLAGS: configure runs in it.
+distcheck() {
+    make -C "$build" distcheck
+}
+
+# ---------------------------------------------------------------- lines
+
+passed=0
+failed=()
+skipped=()
+
+# Counts the behaviours in what a step has printed.
+count_lines() {                     # count_lines NAME FILE STATUS
+    local name=$1 line ok=0 bad=0 omitted=0
+    while IFS= read -r line; do
+        if [[ $line =~ ^ok\ [0-9]+.*\#\ SKIP ]]; then
+            omitted=$((omitted + 1))
+            skipped+=("$name: ${line#ok }")
+        elif [[ $line =~ ^1\.\.0\ \#\ SKIP\ (.*) ]]; then
+            omitted=$((omitted + 1))
+            skipped+=("$name: ${BASH_REMATCH[1]}")
+        elif [[ $line =~ ^ok\ [0-9]+ ]]; then
+            ok=$((ok + 1))
+        elif [[ $line =~ ^not\ ok\ ([0-9]+.*) ]]; then
+            bad=$((bad + 1))
+            failed+=("$name: ${BASH_REMATCH[1]}")
+        fi
+    done < <(grep -aE '^((not )?ok [0-9]+|1\.\.0 # SKIP)' "$2")
+    if (($3 == 124 || $3 == 137)); then
+        bad=$((bad + 1))
+        failed+=("$name: it did not end in time")
+    elif (($3 == 77 && omitted == 0)); then
+        omitted=$((omitted + 1))
+        skipped+=("$name: it says that it cannot run here")
+    elif (($3 != 0 && $3 != 77 && bad == 0)); then
+        bad=$((bad + 1))
+        failed+=("$name: exit code $3")
+    elif (($3 == 0 && ok + omitted + bad == 0)); then
+        ok=1
+    fi
+    passed=$((passed + ok))
+    printf '   %d passed, %d failed, %d skipped' "$ok" "$bad" "$omitted"
+    ((bad == 0))
+}
+
+# A step is a process of its own, so that its limit ends all of it.  In the
+# background, for a trap interrupts only `wait`.
+run_step() {                        # run_step NAME SECONDS COMMAND
+    local name=$1 log=$logs/${1//[^A-Za-z0-9]/-}.log start=$SECONDS status=0 good=0
+    local -a command=("$TOP/check.sh" --step "$3")
+    [[ $3 != */* ]] || command=("$TOP/$3")
+    printf '== %-28s' "$name"
+    (cd "$build/tests" 2>/dev/null || cd "$build" && exec timeout -k 10 "$2" "${command[@]}") \
+        >"$log" 2>&1 </dev/null &
+    job=$!
+    wait "$job" || status=$?
+    job=''
+    count_lines "$name" "$log" "$status" || good=1
+    printf ', %d s\n' $((SECONDS - start))
+    if ((good != 0)); then
+        grep -aE -A 12 '^not ok' "$log" | head -n 60 || tail -n 40 "$log"
+        echo "   (all of it: ${log#"$TOP/"})"
+    fi
+}
+
+job=''
+
+clean_up() {
+    trap '' INT TERM
+    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+}
+
+run_steps() {
+    local name limit command
+    while IFS='|' read -r name limit command; do
+        read -r name <<<"$name"
+        [[ -n $name ]] || continue
+        read -r limit command <<<"$limit $command"
+        if [[ -n $list ]]; then
+            echo "$name"
+        elif [[ $command == build_gcc || $name == *"$only"* ]]; then
+            run_step "$name" "$limit" "$command"
+        fi
+    done <<<"$STEPS"
+}
+
+report() {
+    if ((${#skipped[@]} > 0)); then
+        printf '\nskipped:\n'
+        printf '  %s\n' "${skipped[@]}"
+    fi
+    if ((${#failed[@]} > 0)); then
+        printf '\nfailed:\n'
+        printf '  %s\n' "${failed[@]}"
+    fi
+    printf '\n%d passed, %d failed, %d skipped\n' "$passed" "${#failed[@]}" "${#skipped[@]}"
+}
+
+only='' list=''
+choose_build
+while (($#)); do
+    case $1 in
+        --only) only=${2:?--only needs a text}; shift 2 ;;
+        --list) list=yes; shift ;;
+        --step) "$2"; exit 0 ;;     # for run_step
+        --help | -h) usage; exit 0 ;;
+        *) echo "check.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
+    esac
+done
+if [[ -n $list ]]; then
+    run_steps
+    exit 0
+fi
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+packages_install "${PACKAGES_TO_CHECK[@]}"
+logs=$TOP/build/check
+mkdir -p "$build" "$logs"
+run_steps
+report
+((${#failed[@]} == 0))

@@ -1,0 +1,303 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Runs the MPI tests on a virtual cluster, each in the shapes and with the
+# parameters of a table.  `make check-mpi` compiles them and calls this.
+# Every line of a test is printed as a line of this one, with the run's name in
+# front.  Exit code 0 pass, 1 fail, 77 the machine allows no virtual nodes.
+
+set -euo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster
+
+# One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
+# A letter instead of a part of the name stands for each of a list, and the row
+# for as many runs: SHAPE, MAP, UP, LOW, TREE and ALGORITHM are replaced in all columns.
+# Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
+readonly RUNS='
+bcast SHAPE by MAP, up UP, low LOW | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP --mca coll_han_bcast_low_module LOW | mpi_bcast --segment 1024 --quick --strict
+bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 65536 --quick --strict
+bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --quick --strict
+bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
+bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 16384 --strict
+all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
+all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
+adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
+adapt allreduce by ALGORITHM       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_algorithm ALGORITHM --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict
+bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
+communicators, threads, spawn      | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
+communicators, levels              | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
+communicators, 7 left alive        | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
+levels, 7 left alive               | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
+valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
+valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
+'
+# shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
+readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) UPS=(libnbc adapt) LOWS=(tuned basic sm) \
+    TREES=(binomial in_order_binomial binary pipeline chain linear knomial in_order_binary) \
+    ALGORITHMS=(ring recursive_doubling)
+
+usage() {
+    cat <<'END'
+tests/run.sh [--build DIR] [--only TEXT] [--list]
+
+  --build DIR   build folder with components/ and tests/ (default: the current
+                folder, or the one above it)
+  --only TEXT   only runs whose name contains TEXT
+  --list        prints the names of the runs
+
+`make check-mpi` compiles the tests and runs all of them.
+END
+}
+
+build='' only='' list='' cluster=rt$$ count=0 failed=0 tmp='' job=''
+
+say() {
+    printf 'run.sh: %s\n' "$*" >&2
+}
+
+# ---------------------------------------------------------------- rows
+
+trim() {
+    local text=$1
+    text=${text#"${text%%[![:space:]]*}"}
+    printf '%s' "${text%"${text##*[![:space:]]}"}"
+}
+
+# Prints the rows, each once for every value of the words that stand for many.
+expand() {                          # expand ROW WORD...
+    local row=$1 word value
+    shift
+    for word in "$@"; do
+        shift
+        if [[ $row == *"$word"* ]]; then
+            local -n values=${word}S
+            for value in "${values[@]}"; do
+                expand "${row//"$word"/"$value"}" "$@"
+            done
+            return
+        fi
+    done
+    echo "$row"
+}
+
+all_rows() {
+    local row
+    while read -r row; do
+        [[ -z $row ]] || expand "$row" SHAPE MAP UP LOW TREE ALGORITHM
+    done <<<"$RUNS"
+}
+
+# ---------------------------------------------------------------- lines
+
+t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+        return
+    fi
+    echo "not ok $count - $2"
+    failed=1
+    [[ -z ${3:-} ]] || head -n 60 -- "$3" | sed 's/^/# /'
+}
+
+t_skip() {                          # t_skip BEHAVIOUR REASON
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+
+# Behaviours that a row does not ask for ("wants --big") are asked for by
+# another.  Under valgrind a process grows by valgrind's own notes.
+left_out() {                        # left_out RUN LINE
+    [[ $2 == *"# SKIP wants --"* || ($1 == valgrind* && $2 == *"lose no memory"*) ]]
+}
+
+# Passes the lines of a test on; sets lines, bad, plan and excused, which says
+# that a failure was left out.
+pass_on() {                         # pass_on RUN FILE
+    local run=$1 line notes=()
+    lines=0 bad=0 plan='' excused=''
+    while IFS= read -r line; do
+        if [[ $line =~ ^(not\ )?ok\ [0-9]+\ -\ (.*)$ ]]; then
+            lines=$((lines + 1))
+            if left_out "$run" "$line"; then
+                [[ -z ${BASH_REMATCH[1]} ]] || excused=yes
+            else
+                count=$((count + 1))
+                [[ -z ${BASH_REMATCH[1]} ]] || bad=$((bad + 1))
+                echo "${BASH_REMATCH[1]}ok $count - $run: ${BASH_REMATCH[2]}"
+                [[ -z ${BASH_REMATCH[1]} || ${#notes[@]} == 0 ]] || printf '%s\n' "${notes[@]}"
+            fi
+            notes=()
+        elif [[ $line =~ ^1\.\.([0-9]+)$ ]]; then
+            plan=${BASH_REMATCH[1]}
+        elif [[ $line == '# '* ]]; then
+            notes+=("$line")
+        fi
+    done <"$2"
+    ((bad == 0)) || failed=1
+}
+
+# ---------------------------------------------------------------- valgrind
+
+# Blocks of a report that have a place of ours in their stack: errors, and
+# memory that is definitely lost (no other leak is asked for).
+ours_in_report() {
+    awk '
+        function flush() {
+            if (block ~ /coll_han|coll_adapt/ && block ~ / (at|by) 0x/) {
+                printf "%s", block
+            }
+            block = ""
+        }
+        { sub(/^==[0-9]+== ?/, "") }
+        $0 == "" { flush(); next }
+        { block = block $0 "\n" }
+        END { flush() }' "$@"
+}
+
+# Components are unloaded before the report: their names must be kept for it.
+valgrind_command() {                # sets program
+    program=(valgrind --quiet --keep-debuginfo=yes --leak-check=full --show-leak-kinds=definite
+        --num-callers=40 --suppressions="$HERE/valgrind.supp"
+        --log-file="$tmp/valgrind.%q{OMPI_COMM_WORLD_RANK}" "${program[@]:1}")
+}
+
+check_reports() {                   # check_reports RUN RANKS
+    local -a reports=("$tmp"/valgrind.*)
+    ours_in_report "${reports[@]}" >"$tmp/ours"
+    local status=0
+    [[ ! -s $tmp/ours ]] || status=1
+    t_result "$status" "$1: no error and no lost memory of ours under valgrind" "$tmp/ours"
+    status=0
+    ((${#reports[@]} == $2)) && [[ -e ${reports[0]} ]] || status=1
+    t_result "$status" "$1: there is a report of every rank"
+    rm -f -- "${reports[@]}"
+}
+
+# ---------------------------------------------------------------- runs
+
+# In the background, so that a signal ends it.
+under_limit() {                     # under_limit SECONDS COMMAND...
+    local status=0
+    timeout -k 10 "$@" </dev/null &
+    job=$!
+    wait "$job" || status=$?
+    job=''
+    return "$status"
+}
+
+# A node without ranks is left out of the map: the ranks stop before it.
+run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PROGRAM
+    local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number
+    local -a options program
+    for number in ${shape//,/ }; do
+        ranks=$((ranks + number))
+    done
+    read -ra options <<<"$5" || :
+    read -ra program <<<"$6"
+    if [[ ${program[0]} == valgrind ]]; then
+        if ! command -v valgrind >/dev/null; then
+            t_skip "$name" "valgrind is missing"
+            return
+        fi
+        program[1]=$build/tests/${program[1]}
+        valgrind_command
+    else
+        program[0]=$build/tests/${program[0]}
+    fi
+    under_limit "$4" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
+        "${options[@]}" -- "${program[@]}" >"$tmp/out" 2>"$tmp/err" || status=$?
+    pass_on "$name" "$tmp/out"
+    cat "$tmp/out" "$tmp/err" >"$tmp/all"
+    if ((status == 124 || status == 137)); then
+        t_result 1 "$name: ends within $4 seconds" "$tmp/all"
+    elif [[ $plan != "$lines" ]]; then
+        t_result 1 "$name: all its lines come ($lines of ${plan:-no plan}, exit code $status)" "$tmp/all"
+    elif ((status != 0 && bad == 0)) && [[ -z $excused ]]; then
+        t_result 1 "$name: the exit code is 0, not $status" "$tmp/all"
+    fi
+    [[ $6 != valgrind* ]] || check_reports "$name" "$ranks"
+}
+
+run_all() {
+    local row column start
+    local -a columns
+    while read -r row; do
+        IFS='|' read -ra columns <<<"$row"
+        for column in "${!columns[@]}"; do
+            columns[column]=$(trim "${columns[column]}")
+        done
+        [[ ${columns[0]} == *"$only"* ]] || continue
+        if [[ -n $list ]]; then
+            echo "${columns[0]}"
+            continue
+        fi
+        start=$SECONDS
+        run_row "${columns[@]}"
+        echo "# ${columns[0]}: $((SECONDS - start)) s"
+    done < <(all_rows)
+}
+
+find_build() {
+    local folder
+    for folder in "${build:-.}" ..; do
+        if [[ -d $folder/components && -x $folder/tests/mpi_bcast ]]; then
+            build=$(realpath -- "$folder")
+            return
+        fi
+    done
+    say "no folder with components/ and the compiled tests: 'make check-mpi' makes both, --build names another"
+    exit 2
+}
+
+clean_up() {
+    trap '' INT TERM
+    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
+    [[ -z $tmp ]] || rm -rf -- "$tmp"
+}
+
+main() {
+    local status=0
+    while (($#)); do
+        case $1 in
+            --build) build=${2:?--build needs a folder}; shift 2 ;;
+            --only) only=${2:?--only needs a text}; shift 2 ;;
+            --list) list=yes; shift ;;
+            --help | -h) usage; exit 0 ;;
+            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
+        esac
+    done
+    if [[ -n $list ]]; then
+        run_all
+        exit 0
+    fi
+    find_build
+    command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    tmp=$(mktemp -d)
+    "$VCLUSTER" up --name "$cluster" --nodes 4 --rate none >"$tmp/up" 2>&1 || status=$?
+    if ((status == 77)); then
+        echo "1..0 # SKIP $(<"$tmp/up")"
+        exit 77
+    elif ((status != 0)); then
+        cat "$tmp/up" >&2
+        exit 1
+    fi
+    # What the caller has set for his own jobs is not for the tests.
+    local name
+    for name in "${!OMPI_MCA_coll@}"; do
+        unset "$name"
+    done
+    export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
+    run_all
+    echo "1..$count"
+    exit "$failed"
+}
+
+main "$@"

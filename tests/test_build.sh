@@ -1,0 +1,273 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# configure, make, make install and uninstall, as who builds HAN meets them.
+# Works on a copy of the sources, so that it does not matter whether they are
+# configured.  Exit code 0 pass, 1 fail.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly LIMIT=120                  # seconds for one command
+
+tmp=$(mktemp -d)
+source=$tmp/source
+build=$tmp/build
+count=0
+failed=0
+trap 'chmod -R u+w "$tmp"; rm -rf -- "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+t_result() {                        # t_result STATUS BEHAVIOUR
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        failed=1
+        tail -n 30 "$tmp/out" 2>/dev/null | sed 's/^/# /'
+    fi
+}
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    t_result "$status" "$what"
+}
+
+quietly() {
+    timeout -k 5 "$LIMIT" "$@" >"$tmp/out" 2>&1 </dev/null
+}
+
+# What a clone has; what a release has, where there is no clone.
+copy_source() {
+    mkdir "$source"
+    cd "$HERE/.." || return 1
+    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+        git ls-files -z -co --exclude-standard
+    else
+        find . -type f ! -name '*.o' ! -name '*.lo' ! -name '*.la' ! -path '*/.libs/*' ! -path './build/*' \
+            ! -path './components/*' ! -name Makefile ! -name config.status ! -name libtool -print0
+    fi | while IFS= read -r -d '' file; do
+        [[ ! -e $file ]] || printf '%s\0' "$file"
+    done | tar --null -T - -cf - | tar -C "$source" -xf -
+    cd "$source" || return 1
+    [[ -x configure ]] || autoreconf -fi >"$tmp/out" 2>&1
+}
+
+files_in() {                        # files, and links, with paths from there
+    (cd "$1" && find . ! -type d -printf '%P\n' | sort)
+}
+
+# configure in a folder of its own.
+configure_in() {                    # configure_in FOLDER OPTIONS...
+    rm -rf -- "${1:?}"
+    mkdir -p "$1"
+    cd "$1" || return 1
+    shift
+    quietly "$source/configure" "$@"
+}
+
+# The same, in the folder that has been built: only what knows the folder of the
+# installation is made anew.
+configure_again() {                 # configure_again OPTIONS...
+    cd "$build" && find . -name '*.la' -delete && quietly "$source/configure" "$@"
+}
+
+# ---------------------------------------------------------------- make
+
+test_out_of_source() {
+    files_in "$source" >"$tmp/before"
+    configure_in "$build" --prefix=/opt/han && quietly make -j2 || return 1
+    files_in "$source" >"$tmp/after"
+    cmp "$tmp/before" "$tmp/after" >"$tmp/out" &&
+        [[ -e $build/components/mca_coll_han.so && -e $build/components/mca_coll_adapt.so ]]
+}
+
+# A symbol that is missing is noticed only when a component is loaded.
+test_complete() {
+    local component
+    for component in "$build"/components/*.so; do
+        quietly ldd -r "$component"
+        ! grep 'undefined symbol' "$tmp/out" || return 1
+    done
+}
+
+test_nothing_again() {
+    cd "$build" && quietly make && ! grep -qE '^ *(CC|CCLD|GEN) ' "$tmp/out"
+}
+
+# ---------------------------------------------------------------- make install
+
+# Files of Open MPI that changed since $tmp/mark was made.
+changed_in_openmpi() {
+    local folder
+    for folder in $(mpicc --showme:libdirs) $(mpicc --showme:incdirs); do
+        find -L "$folder" -newer "$tmp/mark"
+    done
+}
+
+test_install() {
+    touch "$tmp/mark"
+    cd "$build" && quietly make install DESTDIR="$tmp/dest" || return 1
+    files_in "$tmp/dest" >"$tmp/out"
+    [[ $(<"$tmp/out") == "opt/han/lib/openmpi-han/han.conf
+opt/han/lib/openmpi-han/mca_coll_adapt.so
+opt/han/lib/openmpi-han/mca_coll_han.so" ]]
+}
+
+test_openmpi_untouched() {
+    changed_in_openmpi >"$tmp/out"
+    [[ ! -s $tmp/out ]]
+}
+
+test_uninstall() {                  # test_uninstall FOLDER [make options]
+    local folder=$1
+    shift
+    cd "$build" && quietly make uninstall "$@" && files_in "$folder" >"$tmp/out" && [[ ! -s $tmp/out ]]
+}
+
+# Loads, by the file that is meant for it; LD_DEBUG tells where from.
+test_tune_file() {
+    local -a root=()
+    ((EUID != 0)) || root=(--allow-run-as-root)
+    configure_again --prefix="$tmp/prefix" && quietly make -j2 && quietly make install || return 1
+    quietly mpirun "${root[@]}" -n 1 --tune "$tmp/prefix/lib/openmpi-han/han.conf" -x LD_DEBUG=files \
+        "$tmp/init" || return 1
+    for component in han adapt; do
+        grep -q "calling init: $tmp/prefix/lib/openmpi-han/mca_coll_$component.so" "$tmp/out" || return 1
+    done
+}
+
+build_init() {
+    printf '#include <mpi.h>\nint main(int argc, char **argv) { MPI_Init(&argc, &argv); return MPI_Finalize(); }\n' \
+        >"$tmp/init.c"
+    quietly mpicc -o "$tmp/init" "$tmp/init.c"
+}
+
+test_component_dir() {
+    configure_again --prefix=/opt/han --with-component-dir=/opt/components &&
+        quietly make -j2 && quietly make install DESTDIR="$tmp/dest2" || return 1
+    files_in "$tmp/dest2" >"$tmp/out"
+    grep -qx opt/components/mca_coll_han.so "$tmp/out" && grep -qx opt/components/mca_coll_adapt.so "$tmp/out" &&
+        ! grep -q '^opt/han' "$tmp/out"
+}
+
+# ---------------------------------------------------------------- configure's messages
+
+# configure fails, and says one sentence that has all of the words.
+test_refused() {                    # test_refused WORD... -- configure options
+    local word
+    local -a words=()
+    while [[ $1 != -- ]]; do
+        words+=("$1")
+        shift
+    done
+    shift
+    ! configure_in "$tmp/refused" "$@" || return 1
+    [[ $(grep -c '^configure: error: ' "$tmp/out") == 1 ]] || return 1
+    for word in "${words[@]}"; do
+        grep '^configure: error: ' "$tmp/out" | grep -qF -- "$word" || return 1
+    done
+}
+
+# A folder with everything that PATH has, but without the wrappers of Open MPI.
+path_without_mpicc() {
+    local folder
+    mkdir "$tmp/bin"
+    for folder in /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
+        [[ ! -d $folder ]] || find -L "$folder" -maxdepth 1 -type f -executable ! -name 'mpi*' ! -name 'ompi*' \
+            ! -name 'opal*' ! -name 'ortecc' -exec ln -sft "$tmp/bin" {} +
+    done 2>/dev/null
+}
+
+# A wrapper that says where its headers are: fake_openmpi FOLDER INCLUDE
+fake_openmpi() {
+    mkdir -p "$1/bin" "$2"
+    cat >"$1/bin/mpicc" <<END
+#!/bin/sh
+case \$1 in
+    --showme:incdirs) echo "$2" ;;
+    --showme:version) echo "mpicc: Open MPI 5.0.1 (Language: C)" ;;
+    --showme*) ;;
+    *) exec cc "\$@" ;;
+esac
+END
+    chmod 755 "$1/bin/mpicc"
+}
+
+# The headers of the installation, but with another coll interface.
+fake_other_interface() {
+    local folder real=''
+    for folder in $(mpicc --showme:incdirs); do
+        [[ -n $real || ! -e $folder/openmpi/ompi/mca/coll/coll.h ]] || real=$folder
+    done
+    [[ -n $real ]] || return 1
+    fake_openmpi "$tmp/other" "$tmp/other/include"
+    cp -rs "$(realpath -- "$real")/." "$tmp/other/include/" &&
+        rm -f "$tmp/other/include/openmpi/ompi/mca/coll/coll.h" &&
+        sed 's/2_0_0/2_4_0/g; s/2_3_0/2_4_0/g' "$real/openmpi/ompi/mca/coll/coll.h" \
+            >"$tmp/other/include/openmpi/ompi/mca/coll/coll.h"
+}
+
+test_with_openmpi() {
+    mkdir -p "$tmp/installed/bin"
+    ln -s "$(realpath -s -- "$(command -v mpicc)")" "$tmp/installed/bin/mpicc"
+    PATH=$tmp/bin configure_in "$tmp/named" --with-openmpi="$tmp/installed" && grep -qF "$tmp/installed/bin/mpicc" "$tmp/out" &&
+        PATH=$tmp/bin quietly make -j2 && [[ -e $tmp/named/components/mca_coll_han.so ]]
+}
+
+# ---------------------------------------------------------------- main
+
+if ! command -v mpicc >/dev/null || ! command -v autoreconf >/dev/null; then
+    echo "1..0 # SKIP mpicc or autoreconf is missing"
+    exit 77
+fi
+t_check "the sources can be copied and prepared" copy_source
+((failed == 0)) || exit 1
+# The caller's wish is not for the tests.
+unset MPICC CFLAGS CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS
+
+t_check "a build outside the source folder leaves both components in components/" test_out_of_source
+t_check "no component lacks a symbol" test_complete
+t_check "a second make has nothing to do" test_nothing_again
+t_check "make install puts the components and han.conf into LIBDIR/openmpi-han, and nothing else" test_install
+t_check "make install does not touch Open MPI's own folders" test_openmpi_untouched
+t_check "make uninstall leaves nothing" test_uninstall "$tmp/dest" DESTDIR="$tmp/dest"
+build_init
+t_check "mpirun --tune han.conf loads what is installed" test_tune_file
+t_check "make uninstall leaves nothing in the prefix" test_uninstall "$tmp/prefix"
+t_check "--with-component-dir=DIR installs there, and only there" test_component_dir
+t_check "make uninstall leaves nothing in that folder" test_uninstall "$tmp/dest2" DESTDIR="$tmp/dest2"
+
+path_without_mpicc
+(
+    PATH=$tmp/bin
+    test_refused 'no mpicc in PATH' libopenmpi-dev --with-openmpi --
+)
+t_result $? "without mpicc, configure says so and what to install"
+printf '#!/bin/sh\nexec cc "$@"\n' >"$tmp/cc-wrapper" && chmod 755 "$tmp/cc-wrapper"
+mkdir -p "$tmp/strange/bin" && cp "$tmp/cc-wrapper" "$tmp/strange/bin/mpicc"
+t_check "of an mpicc that is not Open MPI's, configure says so" \
+    test_refused "$tmp/strange/bin/mpicc" 'not the compiler wrapper of an Open MPI' -- --with-openmpi="$tmp/strange"
+(
+    PATH=$tmp/strange/bin:$PATH
+    test_refused 'not the compiler wrapper of an Open MPI' --
+)
+t_result $? "also where it is the first in PATH"
+t_check "of a folder without mpicc, configure says so" test_refused "$tmp/nowhere" -- --with-openmpi="$tmp/nowhere"
+fake_openmpi "$tmp/bare" "$tmp/bare/include"
+t_check "without internal headers, configure names the package and the switch" \
+    test_refused 'internal headers' libopenmpi-dev --with-devel-headers -- --with-openmpi="$tmp/bare"
+t_check "a tree with another coll interface is there" fake_other_interface
+t_check "of another coll interface, configure says which versions it knows" \
+    test_refused 'coll interface' 5.0.1 4.1 -- --with-openmpi="$tmp/other"
+t_check "--with-component-dir wants an absolute path" test_refused 'absolute path' -- --with-component-dir=lib
+t_check "--with-openmpi=DIR takes that installation, also where PATH has none" test_with_openmpi
+
+echo "1..$count"
+exit "$failed"

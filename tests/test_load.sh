@@ -1,0 +1,265 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The components as a user of mpirun meets them: found, selected, switched off,
+# set by parameters, and what they tell.  COMPONENTS names the folder to test
+# (default: components/ here or one above).  Exit code 0 pass, 1 fail, 77 the
+# machine allows no virtual nodes.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster
+readonly LIMIT=30                   # seconds for one command
+readonly RIGHT='[0-9]+ collectives are right'
+
+cluster=tl$$
+tmp=$(mktemp -d)
+count=0
+failed=0
+
+t_result() {                        # t_result STATUS BEHAVIOUR
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        failed=1
+        cat "$tmp/out" "$tmp/err" 2>/dev/null | head -n 40 | sed 's/^/# /'
+    fi
+}
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    t_result "$status" "$what"
+}
+
+clean_up() {
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
+    rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# On two nodes with two ranks each; $tmp/err is without a warning of mpirun
+# itself, that an agent was quicker than its parent.
+run() {                             # run [mpirun options] -- PROGRAM ...
+    local status=0
+    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "$@" </dev/null \
+        >"$tmp/out" 2>"$tmp/err" || status=$?
+    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
+    return "$status"
+}
+
+said() {                            # said PATTERN: a line of the messages has it
+    grep -qE -- "$1" "$tmp/err"
+}
+
+# ---------------------------------------------------------------- shown and selected
+
+test_shown() {                      # test_shown COMPONENT
+    ompi_info --param coll "$1" --level 9 >"$tmp/out" 2>"$tmp/err" &&
+        grep -qE "MCA coll: $1 \(.*Component v0\.1\.0\)" "$tmp/out"
+}
+
+# ours yes|no OPTIONS...: whether the bcast of a program goes through HAN.
+test_takes_ours() {
+    local wanted=$1 ours=no
+    shift
+    run "$@" --mca coll_han_verbose 2 -- "$tmp/load_collectives" || return 1
+    ! said 'coll:han: .*bcast, 4 bytes' || ours=yes
+    [[ $ours == "$wanted" ]] && grep -qE "^$RIGHT$" "$tmp/out"
+}
+
+# Nothing of ours is loaded, where it is the distribution's turn.
+test_all_collectives() {
+    run "$@" -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && [[ ! -s $tmp/err ]]
+}
+
+# ---------------------------------------------------------------- values
+
+# One line of one rank, which names the variable and the value and lists what
+# is accepted; and the program runs as without.
+test_bad_value() {                  # test_bad_value VARIABLE VALUE ACCEPTED
+    run --mca "$1" "$2" -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" &&
+        [[ $(wc -l <"$tmp/err") == 1 ]] && said "$1: \"?$2\"? .*accepted: .*$3"
+}
+
+test_all_bad_values() {
+    local variable value accepted
+    while read -r variable value accepted; do
+        t_check "$variable $value: one line lists what is accepted, the default is used" \
+            test_bad_value "$variable" "$value" "$accepted"
+    done <<'END'
+coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
+coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
+coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\)
+coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
+coll_han_bcast_segsize 64X a number from 0 to
+coll_han_bcast_segsize -5 a number from 0 to
+coll_han_bcast_segsize 99999999999 a number from 0 to
+coll_han_priority abc a number from
+coll_han_verbose -1 a number from 0 to
+coll_adapt_bcast_algorithm nonsense binomial
+END
+}
+
+test_obeyed() {                     # test_obeyed VARIABLE VALUE PATTERN
+    run --mca "$1" "$2" --mca coll_han_verbose 2 -- "$tmp/load_mpi_t" && said "bcast, 100000 bytes: .*$3"
+}
+
+test_all_good_values() {
+    local variable value pattern
+    while read -r variable value pattern; do
+        t_check "$variable $value is obeyed" test_obeyed "$variable" "$value" "$pattern"
+    done <<'END'
+coll_han_bcast_up_module libnbc up libnbc
+coll_han_bcast_up_module 0 up libnbc
+coll_han_bcast_up_module adapt up adapt
+coll_han_bcast_up_module 1 up adapt
+coll_han_bcast_low_module tuned low tuned
+coll_han_bcast_low_module 0 low tuned
+coll_han_bcast_low_module sm low sm
+coll_han_bcast_low_module 1 low sm
+coll_han_bcast_low_module basic low basic
+coll_han_bcast_low_module 2 low basic
+coll_han_bcast_segsize 4096 25 of 4096 bytes
+coll_han_bcast_segsize 4k 25 of 4096 bytes
+END
+}
+
+# ---------------------------------------------------------------- MPI_T
+
+# What is said after a variable was written, until the next one.
+after() {                           # after NAME=NUMBER RESULT
+    awk -v line="$1 is $2" '$0 == line { here = 1; next } / is (written|refused|unknown)/ { here = 0 }
+        here' "$tmp/err"
+}
+
+test_written() {                    # test_written NAME=NUMBER PATTERN
+    after "$1" written | grep -qE -- "bcast, 100000 bytes: .*$2"
+}
+
+test_refused() {                    # test_refused NAME=NUMBER PATTERN: still as before
+    after "$1" refused | grep -qE -- "bcast, 100000 bytes: .*$2"
+}
+
+test_mpi_t() {
+    local status=0
+    run -- "$tmp/load_mpi_t" coll_han_verbose=2 coll_han_bcast_segsize=4096 coll_han_bcast_up_module=0 \
+        coll_han_bcast_up_module=1 coll_han_bcast_low_module=2 coll_han_bcast_segsize=-5 coll_han_bcast_up_module=7 \
+        coll_han_bcast_low_module=9 coll_han_verbose=-1 coll_han_verbose=0 || status=1
+    said '^all right$' || status=1
+    t_result "$status" "MPI_T: a program that writes variables gets right values"
+    t_check "MPI_T: coll_han_verbose is obeyed by the next call" test_written coll_han_verbose=2 ''
+    t_check "MPI_T: coll_han_bcast_segsize is obeyed by the next call" \
+        test_written coll_han_bcast_segsize=4096 '25 of 4096 bytes'
+    t_check "MPI_T: coll_han_bcast_up_module 0 is obeyed by the next call" \
+        test_written coll_han_bcast_up_module=0 'up libnbc'
+    t_check "MPI_T: coll_han_bcast_up_module 1 is obeyed by the next call" \
+        test_written coll_han_bcast_up_module=1 'up adapt'
+    t_check "MPI_T: coll_han_bcast_low_module is obeyed by the next call" \
+        test_written coll_han_bcast_low_module=2 'up adapt, low basic'
+    t_check "MPI_T: a bad coll_han_bcast_segsize is refused" test_refused coll_han_bcast_segsize=-5 '25 of 4096 bytes'
+    t_check "MPI_T: a bad coll_han_bcast_up_module is refused" test_refused coll_han_bcast_up_module=7 'up adapt'
+    t_check "MPI_T: a bad coll_han_bcast_low_module is refused" test_refused coll_han_bcast_low_module=9 'low basic'
+    t_check "MPI_T: a bad coll_han_verbose is refused" test_refused coll_han_verbose=-1 'low basic'
+    after coll_han_verbose=0 written >"$tmp/quiet"
+    [[ $(<"$tmp/quiet") == 'all right' ]]
+    t_result $? "MPI_T: coll_han_verbose 0 makes it silent"
+}
+
+# ---------------------------------------------------------------- what it tells
+
+test_tells_levels() {               # test_tells_levels PPN EVENNESS GROUPS
+    run --ppn "$1" --map node --mca coll_han_verbose 1 -- "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
+        [[ $(grep -c 'coll:han: MPI_COMM_WORLD ' "$tmp/err") == 1 ]] &&
+        said "up: .*leaders.* low: .*$2.*$3"
+}
+
+# Of every communicator once: the world and the ring of load_collectives.
+test_tells_once() {
+    run --mca coll_han_verbose 1 -- "$tmp/load_collectives" || return 1
+    grep -o 'coll:han: .* ranks;' "$tmp/err" | sort | uniq -d >"$tmp/twice"
+    [[ ! -s $tmp/twice ]] && said 'coll:han: MPI_COMM_WORLD ' && ! said 'bcast, [0-9]* bytes'
+}
+
+test_tells_call() {                 # test_tells_call PATTERN OPTIONS...
+    local pattern=$1
+    shift
+    run "$@" --mca coll_han_verbose 2 -- "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
+        [[ $(grep -c 'bcast, 100000 bytes' "$tmp/err") == 1 ]] && said "$pattern"
+}
+
+test_silent() {
+    run -- "$tmp/load_collectives" && [[ ! -s $tmp/err ]]
+}
+
+# ---------------------------------------------------------------- main
+
+find_components() {
+    local folder
+    for folder in ${COMPONENTS:+"$COMPONENTS"} components ../components "$HERE/../components"; do
+        if [[ -e $folder/mca_coll_han.so ]]; then
+            realpath -- "$folder"
+            return
+        fi
+    done
+    return 1
+}
+
+command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+components=$(find_components) || { echo "test_load.sh: no components/ with mca_coll_han.so: run make" >&2; exit 2; }
+for program in load_collectives load_mpi_t; do
+    mpicc -o "$tmp/$program" "$HERE/$program.c" || exit 2
+done
+chmod 755 "$tmp"
+status=0
+"$VCLUSTER" up --name "$cluster" --nodes 2 --rate none >"$tmp/out" 2>"$tmp/err" || status=$?
+if ((status == 77)); then
+    echo "1..0 # SKIP $(<"$tmp/err")"
+    exit 77
+fi
+((status == 0)) || { cat "$tmp/err" >&2; exit 1; }
+# What the caller has set for his own jobs is not for the tests.
+for name in "${!OMPI_MCA_coll@}"; do
+    unset "$name"
+done
+
+t_check "without the path, a program runs as ever, without ours" test_takes_ours no
+export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
+t_check "ompi_info shows our han" test_shown han
+t_check "ompi_info shows our adapt" test_shown adapt
+t_check "by default ours is taken, and says nothing" test_silent
+t_check "by default ours is taken" test_takes_ours yes
+t_check "--mca coll ^han switches it off" test_takes_ours no --mca coll ^han
+t_check "--mca coll_han_priority 0 switches it off" test_takes_ours no --mca coll_han_priority 0
+t_check "with --mca coll_han_priority 0 all collectives are there" test_all_collectives --mca coll_han_priority 0
+t_check "with --mca coll ^han all collectives are there" test_all_collectives --mca coll ^han
+for list in han han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt; do
+    t_check "with --mca coll $list all collectives are there" test_all_collectives --mca coll "$list"
+    t_check "with --mca coll $list ours is taken" test_takes_ours yes --mca coll "$list"
+done
+test_all_bad_values
+test_all_good_values
+test_mpi_t
+t_check "verbose 1 tells levels, groups and leaders of an even communicator" \
+    test_tells_levels 2 even '\{0,2\} \{1,3\}'
+t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
+    test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
+t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
+t_check "verbose 2 tells of a call, and why" test_tells_call \
+    'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(built-in rule'
+t_check "verbose 2 tells of a call as the user wants it" test_tells_call \
+    'bcast, 100000 bytes: pipeline, up libnbc, low basic, segments: .*\(.* set by the user' \
+    --mca coll_han_bcast_up_module libnbc --mca coll_han_bcast_low_module basic
+t_check "verbose 2 tells of a call that HAN leaves to others" test_tells_call \
+    'bcast, 100000 bytes: fallback \(' --mca coll_han_bcast_algorithm fallback
+
+echo "1..$count"
+exit "$failed"

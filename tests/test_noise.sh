@@ -1,0 +1,263 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What han_bench's noise and segments, bench/noise and bench/pipelining promise, on one machine.
+# BENCH names the han_bench to test; without it, one is compiled here.
+
+set -u
+
+here=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 130' INT TERM
+
+number=0
+failed=0
+
+t_report() {                        # t_report CODE BEHAVIOUR
+    number=$((number + 1))
+    if (($1 == 0)); then
+        echo "ok $number - $2"
+    else
+        echo "not ok $number - $2"
+        sed 's/^/# /' "$work/out" "$work/err" 2>/dev/null | head -20
+        failed=1
+    fi
+}
+
+t_skip() {                          # t_skip BEHAVIOUR REASON
+    number=$((number + 1))
+    echo "ok $number - $1 # SKIP $2"
+}
+
+root_option=
+((EUID != 0)) || root_option=--allow-run-as-root
+
+t_run() {                           # t_run RANKS [-x NAME=VALUE] -- OPTIONS; sets code
+    local ranks=$1 more=()
+    shift
+    while [[ $1 != -- ]]; do
+        more+=("$1")
+        shift
+    done
+    shift
+    timeout 20 mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+        --mca odls_base_sigkill_timeout 0 \
+        -n "$ranks" "${more[@]}" "$bench" "$@" >"$work/out" 2>"$work/err"
+    code=$?
+}
+
+t_svg() {                           # t_svg FILE WORD...: a whole picture that has these words
+    local file=$1 word
+    shift
+    grep -q '</svg>' "$file" 2>/dev/null || return 1
+    for word; do
+        grep -qF -- ">$word" "$file" || return 1
+    done
+    ! command -v xmllint >/dev/null || xmllint --noout "$file" 2>"$work/err"
+}
+
+if ! command -v mpirun >/dev/null; then
+    echo '1..0 # SKIP no mpirun'
+    exit 77
+fi
+bench=${BENCH:-}
+if [[ -z $bench && -x ../bench/han_bench ]]; then
+    bench=../bench/han_bench
+elif [[ -z $bench ]]; then
+    bench=$work/han_bench
+    if ! mpicc -O2 -o "$bench" "$here/../bench/han_bench.c" 2>"$work/err"; then
+        cat "$work/err" >&2
+        echo '1..0 # SKIP han_bench cannot be compiled'
+        exit 77
+    fi
+fi
+bench=$(realpath -- "$bench")
+
+# ---- noise
+
+# A barrier that computes for 0.5 s and tells its rank and the milliseconds that it slept meanwhile: neither
+# computing nor waiting for a processor, so that it does not matter what else the machine does.
+cat >"$work/work.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+static double seconds(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static double queued(void)
+{
+    double computed = 0.0, waited = 0.0;
+    FILE *f = fopen("/proc/thread-self/schedstat", "r");
+    if (NULL == f || 2 != fscanf(f, "%lf %lf", &computed, &waited)) { waited = 0.0; }
+    if (NULL != f) { fclose(f); }
+    return 1e-9 * waited;
+}
+static double idle(void)
+{
+    return seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID) - queued();
+}
+int MPI_Barrier(MPI_Comm comm)
+{
+    double end = seconds(CLOCK_MONOTONIC) + 0.5, before = idle();
+    volatile double x = 0.0;
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    while (seconds(CLOCK_MONOTONIC) < end) {
+        for (int i = 0; i < 1000; ++i) { x += i; }
+    }
+    fprintf(stderr, "slept %d %.2f\n", rank, 1e3 * (idle() - before));
+    return MPI_SUCCESS;
+}
+END
+if ! mpicc -shared -fPIC -o "$work/work.so" "$work/work.c" 2>"$work/err"; then
+    t_skip 'noise delays a computation by its share' 'no mpicc'
+else
+    t_run 2 -x LD_PRELOAD="$work/work.so" -- barrier --noise 0,5,10 -i 4 -x 0 --no-check
+    # Each rank tells in turn of 0, 5 and 10 %: 4 times 5 delays of 5, and of 10 ms, give or take.
+    awk '$1 == "slept" { level = told[$2]++ % 3; sum[level] += $3; ++n[level] }
+        END {
+            for (l = 0; l < 3; ++l) { mean[l] = n[l] > 0 ? sum[l] / n[l] : -1 }
+            printf "milliseconds of sleep in 500: %.1f, %.1f, %.1f\n", mean[0], mean[1], mean[2]
+            exit !(n[0] == 8 && mean[0] < 5 && mean[1] > 15 && mean[1] < 40 && mean[2] > 30 && mean[2] < 80)
+        }' "$work/err" >>"$work/out" && ((code == 0))
+    t_report $? 'noise of 5 and 10 % delays a computation by about its share, and 0 % does not'
+
+    # The fields after the rank differ if the ranks draw independently.
+    awk '$1 == "slept" { if (told[$2]++ % 3 == 2) { list[$2] = list[$2] " " $3 } }
+        END { exit list[0] == "" || list[0] == list[1] }' "$work/err"
+    t_report $? 'the ranks draw delays of their own'
+fi
+
+t_run 3 -- allreduce --sizes 8,1000,64K -i 40 -x 2 --noise 0,20 --csv --samples "$work/samples"
+[[ $code == 0 ]] && awk -F, 'NR > 1 { good += $3 == 40 && $8 == 0; ++n[$9] }
+    END { exit good != 6 || n["noise=0"] != 3 || n["noise=20"] != 3 }' "$work/out" &&
+    awk -F, 'NR > 1 { ++n[$6, $4] } END { exit n["noise=0", 0] != n["noise=20", 0] || NR != 241 }' "$work/samples"
+t_report $? 'levels of noise alternate, with the same roots, and values stay right'
+
+for bad in 'bcast --noise 0,51' 'bcast --noise 5x' 'bcast --segments 2' 'ibcast --segments 0' \
+    'ibcast --pipeline x' 'ibcast --sizes 4M --pipeline 8'; do
+    # shellcheck disable=SC2086
+    t_run 2 -- $bad
+    [[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]]
+    t_report $? "'$bad' ends with exit code 2 and one message"
+done
+
+# ---- segments
+
+bad=
+for name in ibcast ireduce iallreduce iallgather ireduce_scatter_block; do
+    t_run 3 -- "$name" --sizes 3,8,1000,10003 -i 4 -x 1 --blocking --segments 1,2,3,7 --pipeline 8,100,999 --csv
+    awk -F, 'NR > 1 { good += $8 == 0 } END { exit good != 32 }' "$work/out" && ((code == 0)) || bad+=" $name"
+done
+echo "failed:$bad" >"$work/out"
+[[ -z $bad ]]
+t_report $? 'segmented collectives give right values, ragged sizes and last segments included'
+
+# The calls are counted, with their elements, and one wrong value in the last segment is put in.
+cat >"$work/count.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request *request)
+{
+    if (NULL != getenv("WRONG") && 3 == count) { return PMPI_Ibarrier(comm, request); }
+    fprintf(stderr, "elements %d\n", count);
+    return PMPI_Iallreduce(send, recv, count, type, op, comm, request);
+}
+END
+if mpicc -shared -fPIC -o "$work/count.so" "$work/count.c" 2>"$work/err"; then
+    t_run 1 -x LD_PRELOAD="$work/count.so" -- iallreduce --sizes 104 -i 1 -x 0 --segments 4 --pipeline 40
+    [[ $code == 0 && $(awk '$1 == "elements" { printf " %s", $2 }' "$work/err") == ' 3 3 3 4 5 5 3' ]]
+    t_report $? 'a number of segments is met, a size of segments too; the last one has the rest'
+
+    t_run 2 -x WRONG=1 -x LD_PRELOAD="$work/count.so" -- iallreduce --sizes 104 -i 1 -x 0 --segments 1,4 --csv
+    [[ $code == 1 ]] && awk -F, '$9 == "segments=1" { exit $8 != 0 }' "$work/out" &&
+        awk -F, '$9 == "segments=4" { exit $8 != 18 }' "$work/out"
+    t_report $? 'segments that are missing are found, and only where they are'
+else
+    t_skip 'segments are cut as promised' 'no mpicc'
+fi
+
+# ---- bench/noise
+
+t_script() {                        # t_script NAME OPTIONS; sets code
+    local name=$1
+    shift
+    timeout 40 "$here/../bench/$name" --bench "$bench" --nodes 1 --ppn 2 "$@" >"$work/out" 2>"$work/err"
+    code=$?
+}
+
+t_script noise --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic --bytes 64K --rounds 2 --time 6 \
+    --noise 0,5,20 --output "$work/noise"
+[[ $code == 0 && $(grep -cE '^(tuned|basic) +[0-9.]+ +[0-9.]+ +[+-][0-9.]+ % +[0-9.]+ +[+-][0-9.]+ %$' "$work/out") == 4 ]]
+t_report $? 'noise prints time and slowdown of each set, for both collectives'
+
+head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
+    'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong' &&
+    awk -F, 'NR > 1 { good += NF == 15 && $6 == 65536 && $9 >= 6 && $12 <= $11 && $12 <= $10 && $15 == 0
+                      good -= $8 == 0 && $13 != 0; if ($8 == 0) { base = $10 }
+                      d = 100 * ($10 / base - 1) - $13; good -= d * d > 0.04 }
+        END { exit NR != 13 || good != 12 }' "$work/noise.csv"
+t_report $? 'noise writes means and slowdowns as CSV'
+
+if command -v gnuplot >/dev/null; then
+    t_svg "$work/noise.svg" bcast reduce basic tuned 'no noise' '5 % noise' '20 % noise'
+    t_report $? 'noise draws bars of both collectives'
+else
+    t_skip 'noise draws bars of both collectives' 'no gnuplot'
+fi
+
+t_script noise --sets tuned --collective bcast --ours tuned --bytes 1K --rounds 1 --time 2 --noise 0,50 \
+    --max-slowdown bcast=0.01
+[[ $code == 1 ]] && grep -q 'bcast of tuned slows down by .* allowed is 0.01 %' "$work/err"
+t_report $? 'a slowdown above the limit fails'
+
+t_script noise --sets tuned --set 'slow=--mca coll basic,self -x LD_PRELOAD=nosuch' --collective barrier --ours gone \
+    --rounds 1 --time 2 --max-slowdown barrier=1000
+[[ $code == 1 ]] && grep -q 'gone was not measured' "$work/err"
+t_report $? 'a requirement is not met where ours is not measured'
+
+for bad in '--noise 5,10' '--noise 0,x' '--noise 0,5,5' '--bytes huge' '--max-slowdown fast' \
+    '--max-slowdown gather=3' '--nonsense' '--rounds'; do
+    # shellcheck disable=SC2086
+    t_script noise $bad
+    [[ $code == 2 && $(grep -c '^noise:' "$work/err") == 1 ]] && grep -qF -- "${bad%% *}" "$work/err"
+    t_report $? "noise '$bad' ends with exit code 2 and one message that names it"
+done
+
+# ---- bench/pipelining
+
+t_script pipelining --sets tuned --collective ibcast,ireduce_scatter_block --sizes 8K,64K --segments 1,3 --pipeline 16K \
+    --rounds 2 --time 4 --output "$work/pipe"
+[[ $code == 0 && $(grep -cE '^ +(8|64) KB( +[0-9.]+){4} +[a-z0-9]' "$work/out") == 4 ]]
+t_report $? 'pipelining prints a row for each size, with each way of segmenting'
+
+head -1 "$work/pipe.csv" 2>/dev/null | grep -qx \
+    'collective,nodes,ppn,map,rate,bytes,set,way,samples,median_us,min_us,MB_per_s,speedup,bound_us,wrong' &&
+    awk -F, 'NR > 1 { good += NF == 15 && ($6 == 8192 || $6 == 65536) && $9 >= 6 && $11 <= $10 && $15 == 0
+                      ways[$8] }
+        END { exit NR != 17 || good != 16 || !("blocking" in ways) || !("16 KB each" in ways) }' "$work/pipe.csv"
+t_report $? 'pipelining writes all ways as CSV, by the size of the whole message'
+
+if command -v gnuplot >/dev/null; then
+    t_svg "$work/pipe-ibcast.svg" blocking nonblocking '3 segments' '16 KB each' &&
+        t_svg "$work/pipe-ireduce_scatter_block.svg" blocking nonblocking '3 segments' '16 KB each'
+    t_report $? 'pipelining draws each collective'
+else
+    t_skip 'pipelining draws each collective' 'no gnuplot'
+fi
+
+for bad in '--collective bcast' '--segments 0' '--pipeline 3x' '--sizes 64K:8K'; do
+    # shellcheck disable=SC2086
+    t_script pipelining --sets tuned $bad
+    [[ $code == 2 ]] && grep -q '^pipelining:' "$work/err"
+    t_report $? "pipelining '$bad' ends with exit code 2 and a message"
+done
+
+echo "1..$number"
+exit $failed
