@@ -35,7 +35,7 @@ mca_coll_han_component_t mca_coll_han_component = {
             .mca_close_component = han_close,
             .mca_register_component_params = han_register,
         },
-        .collm_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
+        .collm_data = { .param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT },
         .collm_init_query = mca_coll_han_init_query,
         .collm_comm_query = mca_coll_han_comm_query,
     },

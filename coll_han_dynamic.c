@@ -37,21 +37,46 @@ struct rule {
     mca_coll_han_params_t params;
 };
 
-#define TREE(nodes_kind, node_kind, segment, reason)                                                          \
-    {                                                                                                         \
-        .algorithm = HAN_TREE, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED, .ibalg = nodes_kind, \
-        .sbalg = node_kind, .ibs = segment, .why = reason                                                     \
+#define TREE(nodes_kind, node_kind, segment, reason)                                                                   \
+    {                                                                                                                  \
+        .algorithm = HAN_TREE, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED, .ibalg = nodes_kind,     \
+        .sbalg = node_kind, .ibs = segment, .why = reason                                                              \
     }
 
+#define OTHERS(reason)                                                                                                 \
+    {                                                                                                                  \
+        .algorithm = HAN_FALLBACK, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                      \
+        .ibalg = ADAPT_TREE_BINOMIAL, .sbalg = ADAPT_TREE_BINOMIAL, .why = reason                                      \
+    }
+
+/*
+ * Up to 2 KB all is a matter of scheduling, and nothing measured better than what is there. From 8 KB on a chain
+ * between the nodes: each sends the message once. The segments are as short as they can be without their number
+ * counting.
+ */
 static const struct rule rules[] = {
-    { HAN_BCAST, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: bcast, short") },
-    { HAN_BCAST, 2, 1, 16385, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: bcast, long") },
-    { HAN_REDUCE, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: reduce, short") },
-    { HAN_REDUCE, 2, 1, 16385, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: reduce, long") },
-    { HAN_ALLREDUCE, 2, 1, 0, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: allreduce, short") },
-    { HAN_ALLREDUCE, 2, 1, 16385,
-      { .algorithm = HAN_RING, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,
-        .ibalg = ADAPT_TREE_PIPELINE, .sbalg = ADAPT_TREE_BINOMIAL, .ibs = 16384,
+    { HAN_BCAST, 2, 1, 0, OTHERS("built-in rule: bcast up to 2 KB") },
+    { HAN_BCAST, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: bcast, short") },
+    { HAN_BCAST, 2, 1, 8193, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 4096, "built-in rule: bcast, middle") },
+    { HAN_BCAST, 2, 1, 65537, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: bcast, long") },
+    { HAN_REDUCE, 2, 1, 0, OTHERS("built-in rule: reduce up to 2 KB") },
+    { HAN_REDUCE, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: reduce, short") },
+    { HAN_REDUCE, 2, 1, 8193, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 4096, "built-in rule: reduce, middle") },
+    { HAN_REDUCE, 2, 1, 65537, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: reduce, long") },
+    { HAN_ALLREDUCE, 2, 1, 0, OTHERS("built-in rule: allreduce up to 2 KB") },
+    { HAN_ALLREDUCE, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: allreduce, short") },
+    { HAN_ALLREDUCE,
+      2,
+      1,
+      16385,
+      { .algorithm = HAN_RING,
+        .fs = 65536,
+        .depth = 4,
+        .imod = HAN_ADAPT,
+        .smod = HAN_TUNED,
+        .ibalg = ADAPT_TREE_PIPELINE,
+        .sbalg = ADAPT_TREE_BINOMIAL,
+        .ibs = 16384,
         .why = "built-in rule: allreduce, long" } },
 };
 
@@ -74,6 +99,9 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     if (0 < settings->segsize) {
         params->fs = params->ibs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
+        if (HAN_FALLBACK == params->algorithm) {
+            params->algorithm = HAN_TREE;
+        }
     }
     if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
         params->algorithm = HAN_PIPELINE;
@@ -100,9 +128,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
     }
     by_user(&params, &mca_coll_han_component.settings[input->collective]);
     if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
-        params.algorithm = fits(HAN_PIPELINE, input) ? HAN_PIPELINE
-                           : fits(HAN_TREE, input)   ? HAN_TREE
-                                                                            : HAN_FALLBACK;
+        params.algorithm = fits(HAN_PIPELINE, input) ? HAN_PIPELINE : fits(HAN_TREE, input) ? HAN_TREE : HAN_FALLBACK;
         params.why = "the algorithm does not serve this call";
     }
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {

@@ -18,9 +18,9 @@ struct slot {
     size_t module;
 };
 
-#define SLOT(name)                                                                                          \
-    {                                                                                                       \
-        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module) \
+#define SLOT(name)                                                                                                     \
+    {                                                                                                                  \
+        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
     }
 
 static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = {
@@ -72,8 +72,11 @@ static void module_destruct(mca_coll_han_module_t *module)
         }
     }
     fallback_free(&module->exchange);
-    for (int i = 0; i < HAN_TREES_KEPT; ++i) {
-        mca_coll_adapt_tree_free(&module->trees[i].tree);
+    if (NULL != module->adapt) {
+        for (int i = 0; i < HAN_TREES_KEPT; ++i) {
+            module->adapt->tree_free(&module->trees[i].tree);
+        }
+        OBJ_RELEASE(module->adapt);
     }
     mca_coll_han_topology_free(&module->topology);
     free(module->scratch);
@@ -96,12 +99,13 @@ static bool fallback_save(mca_coll_han_fallback_t *fallback, const ompi_communic
     return true;
 }
 
-/* The communicator's own module of adapt, where it is the one that comes with HAN. It lives as long as ours does. */
+/* The communicator's own module of adapt, where it is the one that comes with HAN. */
 static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm)
 {
     mca_coll_base_avail_coll_t *available;
 
-    OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t) {
+    OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t)
+    {
         if (mca_coll_han_is_adapt(available->ac_module)) {
             return (mca_coll_adapt_event_module_t *) available->ac_module;
         }
@@ -120,6 +124,9 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
         }
     }
     module->adapt = find_adapt(comm);
+    if (NULL != module->adapt) {
+        OBJ_RETAIN(module->adapt);
+    }
     return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
@@ -221,13 +228,14 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
 
 /*
  * Only the ranks of the group talk (as in MPI_Comm_create_group), so that a node makes its own while others make
- * theirs. The messages go over the parent, with the tag of a blocking collective: there is none but ours under way.
+ * theirs. The messages go over the parent, with a tag that no collective has and no MPI_ANY_TAG matches. It differs
+ * from communicator to communicator, because Open MPI puts those that several threads make at once in order by it.
  */
 static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, const char *level,
                         ompi_communicator_t **result)
 {
     ompi_communicator_t *made = NULL;
-    int tag = MCA_COLL_BASE_TAG_BCAST;
+    int tag = MCA_COLL_BASE_TAG_HCOLL_BASE - (int) comm->c_contextid;
     int *own_ranks = malloc((size_t) count * sizeof(int));
     int rc;
 
@@ -278,7 +286,8 @@ static mca_coll_base_module_t *query_submodule(ompi_communicator_t *comm, const 
     mca_coll_base_module_t *submodule = NULL;
     int priority;
 
-    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components, mca_base_component_list_item_t) {
+    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components, mca_base_component_list_item_t)
+    {
         const mca_coll_han_base_component_t *component = (const mca_coll_han_base_component_t *) item->cli_component;
 
         if (0 == strcmp(name, item->cli_component->mca_component_name)) {
@@ -299,7 +308,8 @@ static void find_submodules(mca_coll_han_level_t *level)
     mca_coll_base_avail_coll_t *available;
 
     for (int i = 0; i < HAN_SUBMODULE_COUNT; ++i) {
-        OPAL_LIST_FOREACH(available, level->comm->c_coll->module_list, mca_coll_base_avail_coll_t) {
+        OPAL_LIST_FOREACH(available, level->comm->c_coll->module_list, mca_coll_base_avail_coll_t)
+        {
             if (0 == strcmp(mca_coll_han_submodule_names[i], available->ac_component_name)) {
                 level->submodules[i] = available->ac_module;
             }

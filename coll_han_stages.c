@@ -133,8 +133,8 @@ void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_in
         snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
                  mca_coll_han_submodule_names[params->smod]);
     } else if (HAN_FALLBACK != params->algorithm) {
-        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", mca_coll_adapt_trees[params->ibalg].name,
-                 mca_coll_adapt_trees[params->sbalg].name);
+        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", module->adapt->trees[params->ibalg].name,
+                 module->adapt->trees[params->sbalg].name);
     }
     if (HAN_FALLBACK != params->algorithm && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
@@ -153,8 +153,9 @@ int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_
     const mca_coll_han_submodule_t wanted[HAN_LEVEL_COUNT] = { [HAN_LOW] = params->smod, [HAN_UP] = params->imod };
     const int rc = mca_coll_han_module_levels(call->module);
 
-    call->how = (mca_coll_adapt_how_t){ .kind = params->ibalg, .segment_size = params->ibs, .sends = HAN_SENDS,
-                                         .recvs = HAN_RECVS };
+    call->how = (mca_coll_adapt_how_t){
+        .kind = params->ibalg, .segment_size = params->ibs, .sends = HAN_SENDS, .recvs = HAN_RECVS
+    };
     for (int level = 0; level < HAN_LEVEL_COUNT && OMPI_SUCCESS == rc; ++level) {
         call->submodules[level] = mca_coll_han_module_submodule(call->module, level, wanted[level]);
         if (NULL == call->submodules[level] && NULL != call->module->levels[level].comm) {

@@ -5,14 +5,15 @@
  */
 #include "coll_han.h"
 
+#include <stdlib.h>
+
 static size_t bytes_of(const mca_coll_adapt_call_t *call)
 {
     return call->datatype->super.size * call->count;
 }
 
 int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
-                             mca_coll_han_params_t *params)
+                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params)
 {
     const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == form);
     mca_coll_han_input_t input = {
@@ -38,9 +39,66 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collect
 /* Where the tree of a root is kept: those of the leaders of up to HAN_TREES_KEPT nodes are in different places. */
 static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
 {
-    const unsigned group = (unsigned) module->topology.group_of[root], place = (unsigned) module->topology.place_of[root];
+    const unsigned group = (unsigned) module->topology.group_of[root],
+                   place = (unsigned) module->topology.place_of[root];
 
     return &module->trees[(group + 5 * place) % HAN_TREES_KEPT];
+}
+
+/* Children in both trees: those between the nodes first, for they are far away. */
+static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology, const int *members,
+                         const mca_coll_adapt_tree_t *up, const mca_coll_adapt_tree_t *low)
+{
+    tree->child_count = up->child_count + low->child_count;
+    tree->children = 0 == tree->child_count ? NULL : malloc((size_t) tree->child_count * sizeof(int));
+    if (NULL == tree->children) {
+        return 0 == tree->child_count ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    for (int i = 0; i < up->child_count; ++i) {
+        tree->children[i] = mca_coll_han_topology_leader(topology, up->children[i]);
+    }
+    for (int i = 0; i < low->child_count; ++i) {
+        tree->children[up->child_count + i] = members[low->children[i]];
+    }
+    return OMPI_SUCCESS;
+}
+
+/*
+ * A tree of the leaders, and one in each node, glued at the leaders (ADAPT paper, section 3.2.1). As with stages, a
+ * root that does not lead its node sends to its node first, which reaches the leader. So only leaders talk to other
+ * nodes, whatever the root: few connections, which matters where each costs something in every poll of the network.
+ */
+static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root,
+                     mca_coll_adapt_tree_t *tree)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+    const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank], place = topology->place_of[rank];
+    const int *members = mca_coll_han_topology_group(topology, group);
+    const bool at_root = topology->group_of[root] == group;
+    mca_coll_adapt_tree_t up = { .parent = -1 }, low = { .parent = -1 };
+    int rc = OMPI_ERR_OUT_OF_RESOURCE;
+
+    *tree = (mca_coll_adapt_tree_t){ .root = root, .parent = -1 };
+    if (0
+            != module->adapt->tree_make(&low, params->sbalg, HAN_RADIX,
+                                        mca_coll_han_topology_group_size(topology, group),
+                                        at_root ? topology->place_of[root] : 0, place)
+        || (0 == place
+            && 0
+                   != module->adapt->tree_make(&up, params->ibalg, HAN_RADIX, topology->group_count,
+                                               topology->group_of[root], group))) {
+        goto out;
+    }
+    if (-1 != low.parent) {
+        tree->parent = members[low.parent];
+    } else if (-1 != up.parent) {
+        tree->parent = mca_coll_han_topology_leader(topology, up.parent);
+    }
+    rc = glue_children(tree, topology, members, &up, &low);
+out:
+    module->adapt->tree_free(&up);
+    module->adapt->tree_free(&low);
+    return rc;
 }
 
 /* The tree of these kinds and this root: kept from an earlier call, or made. NULL where memory is short. */
@@ -48,18 +106,12 @@ static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, con
                                               int root)
 {
     mca_coll_han_tree_t *kept = place_of_tree(module, root);
-    const mca_coll_adapt_tree_level_t levels[] = {
-        { .group_of = module->topology.group_of, .kind = params->sbalg, .degree = HAN_RADIX },
-        { .group_of = NULL, .kind = params->ibalg, .degree = HAN_RADIX },
-    };
 
     if (kept->made && kept->tree.root == root && kept->low == params->sbalg && kept->up == params->ibalg) {
         return &kept->tree;
     }
-    mca_coll_adapt_tree_free(&kept->tree);
-    kept->made = 0
-                 == mca_coll_adapt_tree_make_topology(&kept->tree, levels, 2, module->topology.size, root,
-                                                      ompi_comm_rank(module->comm));
+    module->adapt->tree_free(&kept->tree);
+    kept->made = OMPI_SUCCESS == make_tree(module, params, root, &kept->tree);
     kept->low = params->sbalg;
     kept->up = params->ibalg;
     return kept->made ? &kept->tree : NULL;

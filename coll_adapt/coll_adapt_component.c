@@ -17,7 +17,7 @@ mca_coll_adapt_component_t mca_coll_adapt_component = {
             .mca_close_component = adapt_close,
             .mca_register_component_params = adapt_register,
         },
-        .collm_data = { MCA_BASE_METADATA_PARAM_CHECKPOINT },
+        .collm_data = { .param_field = MCA_BASE_METADATA_PARAM_CHECKPOINT },
         .collm_init_query = mca_coll_adapt_init_query,
         .collm_comm_query = mca_coll_adapt_comm_query,
     },
