@@ -62,23 +62,12 @@ static int bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t 
     return rc;
 }
 
-static mca_coll_adapt_call_t describe(void *buffer, int count, ompi_datatype_t *datatype, int root,
-                                      ompi_communicator_t *comm)
-{
-    return (mca_coll_adapt_call_t){ .collective = ADAPT_BCAST,
-                                    .rbuf = buffer,
-                                    .count = (size_t) count,
-                                    .datatype = datatype,
-                                    .root = root,
-                                    .comm = comm };
-}
-
 int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                              mca_coll_base_module_t *module)
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_BLOCKING];
-    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
     mca_coll_han_params_t params;
     int rc;
 
@@ -104,7 +93,7 @@ int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int 
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_NONBLOCKING];
-    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_NONBLOCKING, &call, &params);
 
@@ -122,7 +111,7 @@ int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, 
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_PERSISTENT];
-    const mca_coll_adapt_call_t call = describe(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_PERSISTENT, &call, &params);
 

@@ -2,25 +2,13 @@
 /* MPI_Reduce: over the topology-aware tree, in all forms. */
 #include "coll_han.h"
 
-static mca_coll_adapt_call_t describe(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                                      int root, ompi_communicator_t *comm)
-{
-    return (mca_coll_adapt_call_t){ .collective = ADAPT_REDUCE,
-                                    .sbuf = sbuf,
-                                    .rbuf = rbuf,
-                                    .count = (size_t) count,
-                                    .datatype = datatype,
-                                    .op = op,
-                                    .root = root,
-                                    .comm = comm };
-}
-
 int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
                               int root, ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_BLOCKING];
-    const mca_coll_adapt_call_t call = describe(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_BLOCKING, &call, &params);
 
@@ -38,7 +26,8 @@ int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_NONBLOCKING];
-    const mca_coll_adapt_call_t call = describe(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_NONBLOCKING, &call, &params);
 
@@ -57,7 +46,8 @@ int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datat
 {
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_PERSISTENT];
-    const mca_coll_adapt_call_t call = describe(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_PERSISTENT, &call, &params);
 

@@ -69,6 +69,34 @@ typedef struct mca_coll_adapt_call_t {
     ompi_communicator_t *comm;
 } mca_coll_adapt_call_t;
 
+/** The arguments of a broadcast. */
+static inline mca_coll_adapt_call_t mca_coll_adapt_bcast_call(void *buffer, int count, ompi_datatype_t *datatype,
+                                                              int root, ompi_communicator_t *comm)
+{
+    return (mca_coll_adapt_call_t){ .collective = ADAPT_BCAST,
+                                    .rbuf = buffer,
+                                    .count = (size_t) count,
+                                    .datatype = datatype,
+                                    .root = root,
+                                    .comm = comm };
+}
+
+/** The arguments of a reduce or an allreduce (root 0: any rank serves). */
+static inline mca_coll_adapt_call_t mca_coll_adapt_reduce_call(mca_coll_adapt_collective_t collective,
+                                                               const void *sbuf, void *rbuf, int count,
+                                                               ompi_datatype_t *datatype, ompi_op_t *op, int root,
+                                                               ompi_communicator_t *comm)
+{
+    return (mca_coll_adapt_call_t){ .collective = collective,
+                                    .sbuf = sbuf,
+                                    .rbuf = rbuf,
+                                    .count = (size_t) count,
+                                    .datatype = datatype,
+                                    .op = op,
+                                    .root = root,
+                                    .comm = comm };
+}
+
 /* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
 
 /** Name of the module's class: whoever has a module of a component "adapt" knows by it that it is this one. */

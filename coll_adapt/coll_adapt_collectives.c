@@ -76,11 +76,7 @@ static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
 
 /* -- the three ways of a call -- */
 
-enum way {
-    RUN,
-    POST,
-    INIT
-};
+enum way { RUN, POST, INIT };
 
 static int do_trees(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, enum way way,
                     ompi_request_t **request)
@@ -96,8 +92,7 @@ static int do_trees(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
 }
 
 /* A block for each of several ranks, in a chain that ends there and begins there. */
-static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, enum way way,
-                   ompi_request_t **request)
+static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, enum way way, ompi_request_t **request)
 {
     const int size = ompi_comm_size(call->comm), blocks = size < MOST_IN_RING ? size : MOST_IN_RING;
     mca_coll_adapt_tree_t trees[MOST_IN_RING];
@@ -107,7 +102,8 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     for (; made < blocks && OMPI_SUCCESS == rc; ++made) {
         const int root = (int) ((long long) made * size / blocks);
 
-        if (0 != mca_coll_adapt_tree_make(&trees[made], how->kind, how->degree, size, root, ompi_comm_rank(call->comm))) {
+        if (0
+            != mca_coll_adapt_tree_make(&trees[made], how->kind, how->degree, size, root, ompi_comm_rank(call->comm))) {
             rc = OMPI_ERR_OUT_OF_RESOURCE;
             break;
         }
@@ -148,21 +144,10 @@ static int perform(const mca_coll_adapt_call_t *call, enum way way, ompi_request
 
 /* -- bcast -- */
 
-static mca_coll_adapt_call_t bcast_call(void *buffer, int count, ompi_datatype_t *datatype, int root,
-                                        ompi_communicator_t *comm)
-{
-    return (mca_coll_adapt_call_t){ .collective = ADAPT_BCAST,
-                                    .rbuf = buffer,
-                                    .count = (size_t) count,
-                                    .datatype = datatype,
-                                    .root = root,
-                                    .comm = comm };
-}
-
 int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                          mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
     return perform(&call, RUN, NULL);
 }
@@ -170,7 +155,7 @@ int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int
 int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                           ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
     return perform(&call, POST, request);
 }
@@ -179,30 +164,18 @@ int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype
                               struct ompi_info_t *info UNUSED, ompi_request_t **request,
                               mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = bcast_call(buffer, count, datatype, root, comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
     return perform(&call, INIT, request);
 }
 
 /* -- reduce -- */
 
-static mca_coll_adapt_call_t reduce_call(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype,
-                                         ompi_op_t *op, int root, ompi_communicator_t *comm)
-{
-    return (mca_coll_adapt_call_t){ .collective = ADAPT_REDUCE,
-                                    .sbuf = sbuf,
-                                    .rbuf = rbuf,
-                                    .count = (size_t) count,
-                                    .datatype = datatype,
-                                    .op = op,
-                                    .root = root,
-                                    .comm = comm };
-}
-
 int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
                           ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
     return perform(&call, RUN, NULL);
 }
@@ -210,7 +183,8 @@ int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype
 int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
     return perform(&call, POST, request);
 }
@@ -219,26 +193,19 @@ int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_dat
                                int root, ompi_communicator_t *comm, struct ompi_info_t *info UNUSED,
                                ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, root, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
     return perform(&call, INIT, request);
 }
 
 /* -- allreduce: over a tree a reduce to rank 0 and a broadcast from there, fused segment by segment -- */
 
-static mca_coll_adapt_call_t allreduce_call(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype,
-                                            ompi_op_t *op, ompi_communicator_t *comm)
-{
-    mca_coll_adapt_call_t call = reduce_call(sbuf, rbuf, count, datatype, op, 0, comm);
-
-    call.collective = ADAPT_ALLREDUCE;
-    return call;
-}
-
 int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
                              ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
     return perform(&call, RUN, NULL);
 }
@@ -247,16 +214,18 @@ int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_data
                               ompi_communicator_t *comm, ompi_request_t **request,
                               mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
     return perform(&call, POST, request);
 }
 
 int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                                  ompi_communicator_t *comm, struct ompi_info_t *info UNUSED,
-                                  ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
+                                  ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
+                                  mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = allreduce_call(sbuf, rbuf, count, datatype, op, comm);
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
     return perform(&call, INIT, request);
 }
@@ -275,8 +244,7 @@ int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *mo
     return perform(&call, RUN, NULL);
 }
 
-int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
-                            mca_coll_base_module_t *module UNUSED)
+int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
     const mca_coll_adapt_call_t call = barrier_call(comm);
 
