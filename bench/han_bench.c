@@ -812,6 +812,19 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
     return agree(b, wanted < at_least ? at_least : wanted);
 }
 
+/* Each root once, so that connections between ranks are made before anything is timed: the first size of a run would
+ * pay for them, and take its own number of repetitions from that. */
+static void connect_ranks(const struct bench *b, struct point *pt)
+{
+    const int rounds = b->first ? 0 : b->ranks;
+
+    take_variant(b, pt, 0);
+    prepare(b, pt, 0, root_of(b, 0));
+    for (int i = 0; i < rounds; ++i) {
+        repetition(b, pt, 0, i, 0);
+    }
+}
+
 /* Warm up; the last of these times says how many repetitions fit. */
 static void warm_up(const struct bench *b, struct point *pt, int warmup)
 {
@@ -918,7 +931,7 @@ static void report(const struct bench *b, const struct point *pt, int v, double 
 }
 
 /* Wrong values of all ranks, known at rank 0. */
-static long measure(const struct bench *b, size_t bytes)
+static long measure(const struct bench *b, size_t bytes, int first_size)
 {
     struct point pt = { .bytes = bytes, .unit = 0 == bytes % 8 ? 8 : 1,
                         .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
@@ -927,6 +940,9 @@ static long measure(const struct bench *b, size_t bytes)
     long wrong = 0;
 
     default_counts(b, bytes, &pt.reps, &warmup);
+    if (first_size) {
+        connect_ranks(b, &pt);
+    }
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
@@ -1399,7 +1415,7 @@ static int run_all(struct bench *b)
         print_header(b);
     }
     for (int i = 0; i < b->n_sizes; ++i) {
-        wrong += measure(b, b->sizes[i]);
+        wrong += measure(b, b->sizes[i], 0 == i);
     }
     noise_stop();
     if (0 == b->rank && wrong > 0) {
