@@ -813,10 +813,10 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
 }
 
 /* Each root once, so that connections between ranks are made before anything is timed: the first size of a run would
- * pay for them, and take its own number of repetitions from that. */
+ * pay for them, and take its own number of repetitions from that. Without warm-up (-x 0) there is none of this. */
 static void connect_ranks(const struct bench *b, struct point *pt)
 {
-    const int rounds = b->first ? 0 : b->ranks;
+    const int rounds = b->first || 0 == b->warmup || 2 > b->ranks ? 0 : b->ranks;
 
     take_variant(b, pt, 0);
     prepare(b, pt, 0, root_of(b, 0));
