@@ -99,6 +99,7 @@ done
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$TOP/results"
+rm -f "$TOP/results/demo.csv" "$TOP/results/demo.svg"
 choose_build
 packages_install "${PACKAGES_TO_RUN[@]}"
 say "building (what it says: results/build.log)"
@@ -110,7 +111,8 @@ if ((status != 0)); then
     echo "demo.sh: the comparison ended with exit code $status" >&2
     exit "$status"
 fi
-say "numbers: $TOP/results/demo.csv    picture: $TOP/results/demo.svg"
+say "numbers: $TOP/results/demo.csv"
+[[ ! -e $TOP/results/demo.svg ]] || say "picture: $TOP/results/demo.svg"
 say "In your own job, in front of mpirun or srun:"
 echo "  export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT"
 echo "  mpirun ./your_program"

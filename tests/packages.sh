@@ -3,9 +3,9 @@
 #
 # What Debian 12 needs for HAN: the only list of it. Sourced by check.sh and demo.sh.
 
-# To build, and to run MPI jobs on the virtual cluster.
+# To build, to run MPI jobs on the virtual cluster, and to draw the comparison.
 readonly PACKAGES_TO_RUN=(autoconf automake libtool pkgconf gcc libc6-dev make
-    libopenmpi-dev openmpi-bin libhwloc-dev iproute2)
+    libopenmpi-dev openmpi-bin libhwloc-dev iproute2 gnuplot-nox)
 # For the tests.
 # shellcheck disable=SC2034  # used by who sources this
 readonly PACKAGES_TO_CHECK=("${PACKAGES_TO_RUN[@]}" libcmocka-dev clang valgrind)
