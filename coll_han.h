@@ -23,6 +23,7 @@ typedef enum {
     HAN_BCAST,
     HAN_REDUCE,
     HAN_ALLREDUCE,
+    HAN_BARRIER,
     HAN_COLLECTIVE_COUNT
 } mca_coll_han_collective_t;
 
@@ -190,6 +191,9 @@ typedef struct mca_coll_han_fallback_t {
         mca_coll_base_module_allreduce_fn_t allreduce;
         mca_coll_base_module_iallreduce_fn_t iallreduce;
         mca_coll_base_module_allreduce_init_fn_t allreduce_init;
+        mca_coll_base_module_barrier_fn_t barrier;
+        mca_coll_base_module_ibarrier_fn_t ibarrier;
+        mca_coll_base_module_barrier_init_fn_t barrier_init;
     } fn;
     mca_coll_base_module_t *module;
 } mca_coll_han_fallback_t;
@@ -310,10 +314,6 @@ typedef struct mca_coll_han_call_t {
     int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
 } mca_coll_han_call_t;
 
-/** Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
-void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
-                      const mca_coll_han_params_t *params);
-
 /** Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
 int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params);
 
@@ -323,16 +323,22 @@ bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule);
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
 
-/* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
+/* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
+
+/** What mca_coll_han_call returns where the saved fallback is to do the call; no error code has this value. */
+enum { HAN_TO_FALLBACK = 1 };
 
 /**
- * Decides how a call is done, and says so to who wants to know.
+ * Decides how a call is done, says so to who wants to know, and does it.
  *
- * @param call as adapt would do it; its collective and root are looked at only where adapt does it
+ * @param call as adapt would do it
+ * @param request of the nonblocking and persistent forms
+ * @returns HAN_TO_FALLBACK where nothing has been done yet, and HAN will not; else OMPI_SUCCESS or an error
  */
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
-                             mca_coll_han_params_t *params);
+int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
+                      const mca_coll_adapt_call_t *call, ompi_request_t **request);
+
+/* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
 
 /**
  * Has adapt do a call on the communicator itself: over the topology-aware tree (ADAPT paper, section 3.2) with the
@@ -344,7 +350,18 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collect
 int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
+/* -- coll_han_barrier.c -------------------------------------------------------------------------------------------- */
+
+int mca_coll_han_barrier_intra(ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                              mca_coll_base_module_t *module);
+
 /* -- coll_han_bcast.c ---------------------------------------------------------------------------------------------- */
+
+/** A broadcast level by level: algorithms simple and pipeline. */
+int mca_coll_han_bcast_levels(mca_coll_han_module_t *module, const mca_coll_adapt_call_t *call,
+                              const mca_coll_han_params_t *params);
 
 int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                              mca_coll_base_module_t *module);

@@ -9,16 +9,9 @@ int mca_coll_han_allreduce_intra(const void *sbuf, void *rbuf, int count, ompi_d
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_ALLREDUCE, HAN_BLOCKING, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_ALLREDUCE, HAN_BLOCKING, &call, NULL);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.allreduce(sbuf, rbuf, count, datatype, op, comm, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_BLOCKING, &call, &params, NULL);
+    return HAN_TO_FALLBACK != rc ? rc : fallback->fn.allreduce(sbuf, rbuf, count, datatype, op, comm, fallback->module);
 }
 
 int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -28,16 +21,11 @@ int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_dataty
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLREDUCE][HAN_NONBLOCKING];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_ALLREDUCE, HAN_NONBLOCKING, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_ALLREDUCE, HAN_NONBLOCKING, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.iallreduce(sbuf, rbuf, count, datatype, op, comm, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_NONBLOCKING, &call, &params, request);
+    return HAN_TO_FALLBACK != rc
+               ? rc
+               : fallback->fn.iallreduce(sbuf, rbuf, count, datatype, op, comm, request, fallback->module);
 }
 
 int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -48,14 +36,9 @@ int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_da
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLREDUCE][HAN_PERSISTENT];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_ALLREDUCE, HAN_PERSISTENT, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_ALLREDUCE, HAN_PERSISTENT, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.allreduce_init(sbuf, rbuf, count, datatype, op, comm, info, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_PERSISTENT, &call, &params, request);
+    return HAN_TO_FALLBACK != rc
+               ? rc
+               : fallback->fn.allreduce_init(sbuf, rbuf, count, datatype, op, comm, info, request, fallback->module);
 }

@@ -40,9 +40,8 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : 1;
 }
 
-/* Level by level. */
-static int bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t *todo,
-                        const mca_coll_han_params_t *params)
+int mca_coll_han_bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t *todo,
+                              const mca_coll_han_params_t *params)
 {
     mca_coll_han_call_t call = { .module = han };
     mca_coll_han_plan_t plan;
@@ -68,24 +67,13 @@ int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype,
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_BLOCKING];
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
-    mca_coll_han_params_t params;
     int rc;
 
     if (0 == datatype->super.size * (size_t) count) {
         return OMPI_SUCCESS;
     }
-    rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_BLOCKING, &call, &params);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    switch (params.algorithm) {
-    case HAN_FALLBACK:
-        return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
-    case HAN_TREE:
-        return mca_coll_han_call_tree(han, HAN_BLOCKING, &call, &params, NULL);
-    default:
-        return bcast_levels(han, &call, &params);
-    }
+    rc = mca_coll_han_call(han, HAN_BCAST, HAN_BLOCKING, &call, NULL);
+    return HAN_TO_FALLBACK != rc ? rc : fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
 }
 
 int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -94,16 +82,10 @@ int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int 
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_NONBLOCKING];
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_NONBLOCKING, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_BCAST, HAN_NONBLOCKING, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.ibcast(buffer, count, datatype, root, comm, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_NONBLOCKING, &call, &params, request);
+    return HAN_TO_FALLBACK != rc ? rc
+                                 : fallback->fn.ibcast(buffer, count, datatype, root, comm, request, fallback->module);
 }
 
 int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -112,14 +94,9 @@ int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, 
     mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_PERSISTENT];
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_BCAST, HAN_PERSISTENT, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_BCAST, HAN_PERSISTENT, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.bcast_init(buffer, count, datatype, root, comm, info, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_PERSISTENT, &call, &params, request);
+    return HAN_TO_FALLBACK != rc
+               ? rc
+               : fallback->fn.bcast_init(buffer, count, datatype, root, comm, info, request, fallback->module);
 }

@@ -9,6 +9,7 @@ const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
     [HAN_BCAST] = "bcast",
     [HAN_REDUCE] = "reduce",
     [HAN_ALLREDUCE] = "allreduce",
+    [HAN_BARRIER] = "barrier",
 };
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
@@ -97,14 +98,14 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     int rc;
 
     rc = register_algorithm(collective, &settings->algorithm);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
     settings->segsize = 0;
+    settings->up_module = settings->low_module = HAN_AUTO;
+    if (OMPI_SUCCESS != rc || HAN_BARRIER == id) {
+        return rc; /* nothing to cut */
+    }
     snprintf(name, sizeof(name), "%s_segsize", collective);
     snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
     rc = coll_variable_number(&mca_coll_han_component.super.collm_version, name, help, 0, 1 << 30, &settings->segsize);
-    settings->up_module = settings->low_module = HAN_AUTO;
     /* Only what has stages has submodules. */
     if (OMPI_SUCCESS == rc && HAN_BCAST == id) {
         rc = register_module(collective, HAN_UP, &settings->up_module);

@@ -6,7 +6,7 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_SIMPLE] = { "simple", "level by level, the whole message at once" },
     [HAN_PIPELINE] = { "pipeline", "level by level, segment by segment, the levels overlapped" },
     [HAN_TREE] = { "tree", "all levels at once: adapt over the topology-aware tree, without sub-communicators" },
-    [HAN_RING] = { "ring", "tree, in one block for each node, rooted there: 2(n-1)/n of the message on each link" },
+    [HAN_RING] = { "ring", "tree, in one block for each node, which is rooted there" },
 };
 
 /* Preconditions. Only blocking bcast goes level by level; adapt must be there for a tree; a ring is an allreduce. */
@@ -28,67 +28,80 @@ static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input
 /* Largest segment: inner collectives count in int. */
 static const size_t largest_fs = (size_t) 1 << 30;
 
-/* From this many nodes, ranks per node and bytes on: what. The last row that fits decides. */
+/* From this many nodes and bytes on: what. The last row that fits decides, so a number of nodes begins with 0 bytes. */
 struct rule {
     mca_coll_han_collective_t collective;
     int nodes;
-    int ppn;
     size_t bytes;
     mca_coll_han_params_t params;
 };
 
-#define TREE(nodes_kind, node_kind, segment, reason)                                                                   \
+#define RULE(collective, from_nodes, from_bytes, how, nodes_kind, segment)                                             \
     {                                                                                                                  \
-        .algorithm = HAN_TREE, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED, .ibalg = nodes_kind,     \
-        .sbalg = node_kind, .ibs = segment, .why = reason                                                              \
-    }
-
-#define OTHERS(reason)                                                                                                 \
-    {                                                                                                                  \
-        .algorithm = HAN_FALLBACK, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                      \
-        .ibalg = ADAPT_TREE_BINOMIAL, .sbalg = ADAPT_TREE_BINOMIAL, .why = reason                                      \
+        HAN_##collective, from_nodes, from_bytes,                                                                      \
+        {                                                                                                              \
+            .algorithm = HAN_##how, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                     \
+            .ibalg = ADAPT_TREE_##nodes_kind, .sbalg = ADAPT_TREE_LINEAR, .ibs = segment,                              \
+            .why = "built-in rule: " #collective " from " #from_nodes " nodes and " #from_bytes " bytes on"             \
+        }                                                                                                              \
     }
 
 /*
- * Up to 2 KB all is a matter of scheduling, and nothing measured better than what is there. From 8 KB on a chain
- * between the nodes: each sends the message once. The segments are as short as they can be without their number
- * counting.
+ * Short messages: what counts is how many must be waited for one after another. With few nodes the root sends to each
+ * leader itself, and every leader to each rank of its node. Middle ones: sent to many, a message costs its bytes as
+ * often. Long ones: a chain between the nodes, in which each sends the message once, in segments as short as they can
+ * be without their number counting; an allreduce as a ring.
  */
 static const struct rule rules[] = {
-    { HAN_BCAST, 2, 1, 0, OTHERS("built-in rule: bcast up to 2 KB") },
-    { HAN_BCAST, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: bcast, short") },
-    { HAN_BCAST, 2, 1, 8193, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 4096, "built-in rule: bcast, middle") },
-    { HAN_BCAST, 2, 1, 65537, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: bcast, long") },
-    { HAN_REDUCE, 2, 1, 0, OTHERS("built-in rule: reduce up to 2 KB") },
-    { HAN_REDUCE, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: reduce, short") },
-    { HAN_REDUCE, 2, 1, 8193, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 4096, "built-in rule: reduce, middle") },
-    { HAN_REDUCE, 2, 1, 65537, TREE(ADAPT_TREE_PIPELINE, ADAPT_TREE_BINOMIAL, 16384, "built-in rule: reduce, long") },
-    { HAN_ALLREDUCE, 2, 1, 0, OTHERS("built-in rule: allreduce up to 2 KB") },
-    { HAN_ALLREDUCE, 2, 1, 2049, TREE(ADAPT_TREE_BINOMIAL, ADAPT_TREE_BINOMIAL, 0, "built-in rule: allreduce, short") },
-    { HAN_ALLREDUCE,
-      2,
-      1,
-      16385,
-      { .algorithm = HAN_RING,
-        .fs = 65536,
-        .depth = 4,
-        .imod = HAN_ADAPT,
-        .smod = HAN_TUNED,
-        .ibalg = ADAPT_TREE_PIPELINE,
-        .sbalg = ADAPT_TREE_BINOMIAL,
-        .ibs = 16384,
-        .why = "built-in rule: allreduce, long" } },
+    RULE(BCAST, 2, 0, TREE, LINEAR, 0),
+    RULE(BCAST, 2, 8193, TREE, BINOMIAL, 0),
+    RULE(BCAST, 2, 12289, TREE, PIPELINE, 8192),
+    RULE(BCAST, 2, 65537, TREE, PIPELINE, 16384),
+    RULE(BCAST, 5, 0, TREE, LINEAR, 0),
+    RULE(BCAST, 5, 4097, TREE, BINOMIAL, 0),
+    RULE(BCAST, 5, 12289, TREE, PIPELINE, 8192),
+    RULE(BCAST, 5, 65537, TREE, PIPELINE, 16384),
+    RULE(BCAST, 9, 0, TREE, KNOMIAL, 0),
+    RULE(BCAST, 9, 8193, TREE, BINOMIAL, 0),
+    RULE(BCAST, 9, 16385, TREE, PIPELINE, 8192),
+    RULE(BCAST, 9, 65537, TREE, PIPELINE, 16384),
+    RULE(REDUCE, 2, 0, TREE, LINEAR, 0),
+    RULE(REDUCE, 2, 8193, TREE, PIPELINE, 8192),
+    RULE(REDUCE, 2, 65537, TREE, PIPELINE, 16384),
+    RULE(REDUCE, 5, 0, TREE, LINEAR, 0),
+    RULE(REDUCE, 5, 4097, TREE, BINOMIAL, 0),
+    RULE(REDUCE, 5, 12289, TREE, PIPELINE, 8192),
+    RULE(REDUCE, 5, 65537, TREE, PIPELINE, 16384),
+    RULE(REDUCE, 9, 0, TREE, KNOMIAL, 0),
+    RULE(REDUCE, 9, 2049, TREE, BINOMIAL, 0),
+    RULE(REDUCE, 9, 16385, TREE, PIPELINE, 8192),
+    RULE(REDUCE, 9, 65537, TREE, PIPELINE, 16384),
+    RULE(ALLREDUCE, 2, 0, TREE, LINEAR, 0),
+    RULE(ALLREDUCE, 2, 4097, TREE, BINOMIAL, 0),
+    RULE(ALLREDUCE, 2, 8193, RING, LINEAR, 8192),
+    RULE(ALLREDUCE, 2, 24577, RING, PIPELINE, 16384),
+    RULE(ALLREDUCE, 9, 0, TREE, KNOMIAL, 0),
+    RULE(ALLREDUCE, 9, 8193, TREE, BINOMIAL, 0),
+    RULE(ALLREDUCE, 9, 16385, RING, PIPELINE, 16384),
+    RULE(BARRIER, 2, 0, TREE, LINEAR, 0),
+    RULE(BARRIER, 9, 0, TREE, KNOMIAL, 0),
 };
+
+/* Up to this many ranks of a node are served by its leader, one after another. */
+enum { FEW_RANKS = 8 };
 
 static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
 {
     mca_coll_han_params_t params = { .algorithm = HAN_FALLBACK, .why = "no rule fits" };
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-        if (rules[i].collective == input->collective && rules[i].nodes <= input->nodes && rules[i].ppn <= input->ppn
+        if (rules[i].collective == input->collective && rules[i].nodes <= input->nodes
             && rules[i].bytes <= input->bytes) {
             params = rules[i].params;
         }
+    }
+    if (FEW_RANKS < input->ppn) {
+        params.sbalg = ADAPT_TREE_KNOMIAL;
     }
     return params;
 }

@@ -27,6 +27,7 @@ static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = {
     [HAN_BCAST] = { SLOT(bcast), SLOT(ibcast), SLOT(bcast_init) },
     [HAN_REDUCE] = { SLOT(reduce), SLOT(ireduce), SLOT(reduce_init) },
     [HAN_ALLREDUCE] = { SLOT(allreduce), SLOT(iallreduce), SLOT(allreduce_init) },
+    [HAN_BARRIER] = { SLOT(barrier), SLOT(ibarrier), SLOT(barrier_init) },
 };
 static const struct slot exchange_slot = SLOT(allgather);
 
@@ -186,6 +187,9 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
     module->super.coll_allreduce = mca_coll_han_allreduce_intra;
     module->super.coll_iallreduce = mca_coll_han_iallreduce;
     module->super.coll_allreduce_init = mca_coll_han_allreduce_init;
+    module->super.coll_barrier = mca_coll_han_barrier_intra;
+    module->super.coll_ibarrier = mca_coll_han_ibarrier;
+    module->super.coll_barrier_init = mca_coll_han_barrier_init;
     return &module->super;
 }
 

@@ -9,16 +9,10 @@ int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_data
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_BLOCKING];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_BLOCKING, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_REDUCE, HAN_BLOCKING, &call, NULL);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.reduce(sbuf, rbuf, count, datatype, op, root, comm, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_BLOCKING, &call, &params, NULL);
+    return HAN_TO_FALLBACK != rc ? rc
+                                 : fallback->fn.reduce(sbuf, rbuf, count, datatype, op, root, comm, fallback->module);
 }
 
 int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
@@ -28,16 +22,11 @@ int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_NONBLOCKING];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_NONBLOCKING, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_REDUCE, HAN_NONBLOCKING, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.ireduce(sbuf, rbuf, count, datatype, op, root, comm, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_NONBLOCKING, &call, &params, request);
+    return HAN_TO_FALLBACK != rc
+               ? rc
+               : fallback->fn.ireduce(sbuf, rbuf, count, datatype, op, root, comm, request, fallback->module);
 }
 
 int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -48,14 +37,9 @@ int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datat
     const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE][HAN_PERSISTENT];
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, HAN_REDUCE, HAN_PERSISTENT, &call, &params);
+    const int rc = mca_coll_han_call(han, HAN_REDUCE, HAN_PERSISTENT, &call, request);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (HAN_FALLBACK == params.algorithm) {
-        return fallback->fn.reduce_init(sbuf, rbuf, count, datatype, op, root, comm, info, request, fallback->module);
-    }
-    return mca_coll_han_call_tree(han, HAN_PERSISTENT, &call, &params, request);
+    return HAN_TO_FALLBACK != rc
+               ? rc
+               : fallback->fn.reduce_init(sbuf, rbuf, count, datatype, op, root, comm, info, request, fallback->module);
 }

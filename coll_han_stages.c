@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "ompi/request/request.h"
@@ -117,36 +116,6 @@ static int stage_wait(const mca_coll_han_plan_t *plan __opal_attribute_unused__,
 }
 
 const mca_coll_han_driver_t mca_coll_han_driver = { stage_run, stage_post, stage_wait };
-
-void mca_coll_han_say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
-                      const mca_coll_han_params_t *params)
-{
-    static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
-    const bool by_level = HAN_SIMPLE == params->algorithm || HAN_PIPELINE == params->algorithm;
-    const size_t segment = by_level ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
-    char how[160] = "";
-
-    if (2 > mca_coll_han_component.verbose || 0 != ompi_comm_rank(module->comm)) {
-        return;
-    }
-    if (by_level) {
-        snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
-                 mca_coll_han_submodule_names[params->smod]);
-    } else if (HAN_FALLBACK != params->algorithm) {
-        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", module->adapt->trees[params->ibalg].name,
-                 module->adapt->trees[params->sbalg].name);
-    }
-    if (HAN_FALLBACK != params->algorithm && 0 < input->bytes) {
-        const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
-
-        snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",
-                 mca_coll_han_segments_count(input->bytes, fitting), fitting, by_level ? params->depth : HAN_SENDS);
-    }
-    opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s%s, %zu bytes: %s%s (%s)",
-                module->comm->c_name, module->comm->c_contextid, forms[input->form],
-                mca_coll_han_collective_names[input->collective], input->bytes,
-                mca_coll_han_algorithms[params->algorithm].name, how, params->why);
-}
 
 int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params)
 {

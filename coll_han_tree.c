@@ -7,35 +7,6 @@
 
 #include <stdlib.h>
 
-static size_t bytes_of(const mca_coll_adapt_call_t *call)
-{
-    return call->datatype->super.size * call->count;
-}
-
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                             mca_coll_han_form_t form, const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params)
-{
-    const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == form);
-    mca_coll_han_input_t input = {
-        .collective = collective,
-        .nodes = module->topology.group_count,
-        .ppn = module->topology.largest,
-        .bytes = bytes_of(call),
-        .form = form,
-        .adapt = NULL != module->adapt,
-    };
-
-    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != form) {
-        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "the topology is not known yet" };
-    } else if (OMPI_SUCCESS != rc) {
-        return rc;
-    } else {
-        *params = mca_coll_han_decide(&input);
-    }
-    mca_coll_han_say(module, &input, params);
-    return OMPI_SUCCESS;
-}
-
 /* Where the tree of a root is kept: those of the leaders of up to HAN_TREES_KEPT nodes are in different places. */
 static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
 {

@@ -97,6 +97,12 @@ static inline mca_coll_adapt_call_t mca_coll_adapt_reduce_call(mca_coll_adapt_co
                                     .comm = comm };
 }
 
+/** The arguments of a barrier. */
+static inline mca_coll_adapt_call_t mca_coll_adapt_barrier_call(ompi_communicator_t *comm)
+{
+    return (mca_coll_adapt_call_t){ .collective = ADAPT_BARRIER, .comm = comm };
+}
+
 /* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
 
 /** Name of the module's class: whoever has a module of a component "adapt" knows by it that it is this one. */

@@ -232,21 +232,16 @@ int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_
 
 /* -- barrier: an allreduce of nothing -- */
 
-static mca_coll_adapt_call_t barrier_call(ompi_communicator_t *comm)
-{
-    return (mca_coll_adapt_call_t){ .collective = ADAPT_BARRIER, .comm = comm };
-}
-
 int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = barrier_call(comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
     return perform(&call, RUN, NULL);
 }
 
 int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = barrier_call(comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
     return perform(&call, POST, request);
 }
@@ -254,7 +249,7 @@ int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
 int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
                                 mca_coll_base_module_t *module UNUSED)
 {
-    const mca_coll_adapt_call_t call = barrier_call(comm);
+    const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
     return perform(&call, INIT, request);
 }
