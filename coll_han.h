@@ -169,6 +169,18 @@ int mca_coll_han_nodes_find(ompi_communicator_t *comm, const struct mca_coll_han
 /** Forgets all names. */
 void mca_coll_han_nodes_finalize(void);
 
+/* -- coll_han_sockets.c -------------------------------------------------------------------------------------------- */
+
+/**
+ * Which ranks of a node share a socket (or, where there is one socket, a NUMA node). Without communication: by where
+ * the runtime has bound them, which it knows through hwloc. All ranks of the node come to the same result.
+ *
+ * @param members [count] ranks of one node
+ * @param socket_of [count] a number for each of them
+ * @returns how many sockets there are; 1 where that is so, where ranks are not bound, and where each has its own
+ */
+int mca_coll_han_sockets_find(ompi_communicator_t *comm, const int *members, int count, int *socket_of);
+
 /* -- coll_han_module.c --------------------------------------------------------------------------------------------- */
 
 /** A sub-communicator, and the modules on it. */
@@ -223,6 +235,7 @@ typedef struct mca_coll_han_module_t {
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
     mca_coll_han_tree_t trees[HAN_TREES_KEPT]; /**< the one of a root is at root % HAN_TREES_KEPT */
     mca_coll_han_topology_t topology;
+    int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     void *scratch; /**< temporary memory kept between calls */
     size_t scratch_bytes;

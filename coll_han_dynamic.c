@@ -42,7 +42,7 @@ struct rule {
         {                                                                                                              \
             .algorithm = HAN_##how, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                     \
             .ibalg = ADAPT_TREE_##nodes_kind, .sbalg = ADAPT_TREE_LINEAR, .ibs = segment,                              \
-            .why = "built-in rule: " #collective " from " #from_nodes " nodes and " #from_bytes " bytes on"             \
+            .why = "built-in rule from " #from_nodes " nodes and " #from_bytes " bytes on"                             \
         }                                                                                                              \
     }
 

@@ -80,6 +80,7 @@ static void module_destruct(mca_coll_han_module_t *module)
         OBJ_RELEASE(module->adapt);
     }
     mca_coll_han_topology_free(&module->topology);
+    free(module->socket_of);
     free(module->scratch);
 }
 
@@ -206,6 +207,30 @@ static void say_topology(const mca_coll_han_module_t *module)
     }
 }
 
+/* The sockets of this rank's node. */
+static int find_sockets(mca_coll_han_module_t *module)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+    const int group = topology->group_of[ompi_comm_rank(module->comm)];
+    const int count = mca_coll_han_topology_group_size(topology, group);
+    int sockets;
+
+    module->socket_of = malloc((size_t) count * sizeof(int));
+    if (NULL == module->socket_of) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    sockets = mca_coll_han_sockets_find(module->comm, mca_coll_han_topology_group(topology, group), count,
+                                        module->socket_of);
+    if (1 == sockets) {
+        free(module->socket_of);
+        module->socket_of = NULL;
+    } else if (0 == ompi_comm_rank(module->comm)) {
+        HAN_VERBOSE(1, "coll:han: %s (cid %d): the %d ranks of this node are on %d sockets", module->comm->c_name,
+                    module->comm->c_contextid, count, sockets);
+    }
+    return OMPI_SUCCESS;
+}
+
 int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
 {
     const int size = ompi_comm_size(module->comm);
@@ -226,6 +251,7 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
     if (OMPI_SUCCESS == rc) {
         module->topology_made = true;
         say_topology(module);
+        rc = find_sockets(module);
     }
     return rc;
 }

@@ -34,6 +34,16 @@ static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topolog
     return OMPI_SUCCESS;
 }
 
+/* The tree inside a rank's node, of places: where it has several sockets, their leaders make one of their own. */
+static int make_low(const mca_coll_han_module_t *module, mca_coll_adapt_tree_kind_t kind, int size, int root, int place,
+                    mca_coll_adapt_tree_t *low)
+{
+    const mca_coll_adapt_tree_level_t levels[] = { { module->socket_of, kind, HAN_RADIX }, { NULL, kind, HAN_RADIX } };
+
+    return NULL == module->socket_of ? module->adapt->tree_make(low, kind, HAN_RADIX, size, root, place)
+                                     : module->adapt->tree_make_topology(low, levels, 2, size, root, place);
+}
+
 /*
  * A tree of the leaders, and one in each node, glued at the leaders (ADAPT paper, section 3.2.1). As with stages, a
  * root that does not lead its node sends to its node first, which reaches the leader. So only leaders talk to other
@@ -45,31 +55,25 @@ static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_par
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank], place = topology->place_of[rank];
     const int *members = mca_coll_han_topology_group(topology, group);
-    const bool at_root = topology->group_of[root] == group;
+    const int size = mca_coll_han_topology_group_size(topology, group), root_group = topology->group_of[root];
     mca_coll_adapt_tree_t up = { .parent = -1 }, low = { .parent = -1 };
-    int rc = OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = make_low(module, params->sbalg, size, root_group == group ? topology->place_of[root] : 0, place, &low);
 
     *tree = (mca_coll_adapt_tree_t){ .root = root, .parent = -1 };
-    if (0
-            != module->adapt->tree_make(&low, params->sbalg, HAN_RADIX,
-                                        mca_coll_han_topology_group_size(topology, group),
-                                        at_root ? topology->place_of[root] : 0, place)
-        || (0 == place
-            && 0
-                   != module->adapt->tree_make(&up, params->ibalg, HAN_RADIX, topology->group_count,
-                                               topology->group_of[root], group))) {
-        goto out;
+    if (0 == rc && 0 == place) {
+        rc = module->adapt->tree_make(&up, params->ibalg, HAN_RADIX, topology->group_count, root_group, group);
     }
-    if (-1 != low.parent) {
-        tree->parent = members[low.parent];
-    } else if (-1 != up.parent) {
-        tree->parent = mca_coll_han_topology_leader(topology, up.parent);
+    if (0 == rc) {
+        if (-1 != low.parent) {
+            tree->parent = members[low.parent];
+        } else if (-1 != up.parent) {
+            tree->parent = mca_coll_han_topology_leader(topology, up.parent);
+        }
+        rc = glue_children(tree, topology, members, &up, &low);
     }
-    rc = glue_children(tree, topology, members, &up, &low);
-out:
     module->adapt->tree_free(&up);
     module->adapt->tree_free(&low);
-    return rc;
+    return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
 /* The tree of these kinds and this root: kept from an earlier call, or made. NULL where memory is short. */

@@ -115,10 +115,12 @@ typedef struct mca_coll_adapt_event_module_t {
     int (*post)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
     /** Does a collective as the caller says. */
     int (*run)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
-    /** The trees, for who passes some of its own making: mca_coll_adapt_trees, mca_coll_adapt_tree_make, _free. */
+    /** The trees, for who passes some of its own making: mca_coll_adapt_trees, mca_coll_adapt_tree_make, ... */
     const mca_coll_adapt_tree_row_t *trees;
     int (*tree_make)(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree, int size, int root,
                      int rank);
+    int (*tree_make_topology)(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_tree_level_t *levels, int level_count,
+                              int size, int root, int rank);
     void (*tree_free)(mca_coll_adapt_tree_t *tree);
     /** Makes a persistent request of a collective. */
     int (*init)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);

@@ -15,7 +15,7 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
 # A letter instead of a part of the name stands for each of a list, and the row
 # for as many runs: SHAPE, MAP, UP, LOW, TREE and ALGORITHM are replaced in all columns.
-# Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
+# HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
 bcast SHAPE by MAP, up UP, low LOW | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP --mca coll_han_bcast_low_module LOW | mpi_bcast --segment 1024 --quick --strict
 bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 65536 --quick --strict
@@ -23,6 +23,7 @@ bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast
 bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
 bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 16384 --strict
 all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
 all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
 adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
@@ -197,7 +198,7 @@ run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PRO
     for number in ${shape//,/ }; do
         ranks=$((ranks + number))
     done
-    read -ra options <<<"$5" || :
+    read -ra options <<<"${5//HERE/"$HERE"}" || :
     read -ra program <<<"$6"
     if [[ ${program[0]} == valgrind ]]; then
         if ! command -v valgrind >/dev/null; then

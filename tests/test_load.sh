@@ -182,6 +182,13 @@ test_tells_levels() {               # test_tells_levels PPN EVENNESS GROUPS
         said "up: .*leaders.* low: .*$2.*$3"
 }
 
+# The machine description is one that hwloc made ("pack:2 [numa] core:1 pu:1").
+test_tells_sockets() {
+    run --ppn 4 --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --bind-to socket:overload-allowed \
+        --mca coll_han_verbose 1 -- "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
+        said 'coll:han: MPI_COMM_WORLD .*: the 4 ranks of this node are on 2 sockets'
+}
+
 # Of every communicator once: the world and the ring of load_collectives.
 test_tells_once() {
     run --mca coll_han_verbose 1 -- "$tmp/load_collectives" || return 1
@@ -252,6 +259,7 @@ t_check "verbose 1 tells levels, groups and leaders of an even communicator" \
     test_tells_levels 2 even '\{0,2\} \{1,3\}'
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
+t_check "verbose 1 tells of sockets" test_tells_sockets
 t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
 t_check "verbose 2 tells of a call, and why" test_tells_call \
     'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(built-in rule'
