@@ -25,6 +25,7 @@ static long quick = 0;
 static long threads = 0;
 static long mixes = -1;
 static long strict = 0;
+static long large = 0;
 
 /* ---- kinds of elements: a type, an operation, and what it does ---- */
 
@@ -983,13 +984,42 @@ static void many_at_once_in_threads(void)
     }
 }
 
+/* ---- long messages on many ranks ---- */
+
+/* Every rank sends before the ranks above it are ready for that: Open MPI's issue 11168 was a hang here. */
+static void long_reduces(void)
+{
+    const int count = (int) (large / (long) sizeof(int));
+    int *own = t_alloc((size_t) large), *sum = t_alloc((size_t) large);
+
+    for (int round = 0; round < 4; ++round) {
+        const int root = round * (t.size - 1) / 3;
+        long wrong = 0;
+
+        for (int i = 0; i < count; ++i) {
+            own[i] = t.rank + i % 1000 + round;
+            sum[i] = -1;
+        }
+        T_MPI(MPI_Reduce(own, sum, count, MPI_INT, MPI_SUM, root, t.comm));
+        for (int i = 0; i < count; ++i) {
+            wrong += sum[i] != (t.rank == root ? t.size * (t.size - 1) / 2 + t.size * (i % 1000 + round) : -1);
+        }
+        t_expect(0 == wrong, "root %d: %ld of %d elements are wrong", root, wrong, count);
+        t_expect(t_guarded(own) && t_guarded(sum), "root %d: written outside of a buffer", root);
+    }
+    t_free(own);
+    t_free(sum);
+}
+
 /* ---- the program ---- */
 
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
         = { { "--segment", true, &segment },  { "--seed", true, &seed },   { "--quick", false, &quick },
-            { "--threads", false, &threads }, { "--mixes", true, &mixes }, { "--strict", false, &strict } };
+            { "--threads", false, &threads }, { "--mixes", true, &mixes }, { "--strict", false, &strict },
+            { "--large", true, &large } };
+    static const struct t_behaviour long_ones[] = { { "reduces of long messages", long_reduces, 0 } };
     static const struct t_behaviour behaviours[] = {
         { "sums of fractions have the same bits in every run and on every rank", same_bits_in_every_run, 0 },
         { "many at once, any order of starting and waiting", many_at_once, MIX_LIMIT },
@@ -1006,6 +1036,10 @@ int main(int argc, char **argv)
     mixes = 0 <= mixes ? mixes : quick ? 300 : 10000;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
+    if (0 < large) {
+        t_run(long_ones, COUNT(long_ones));
+        return t_finish("MPI_Finalize returns");
+    }
     for (int i = 0; i < COLLECTIVES * WAYS; ++i) {
         t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / WAYS], ways[i % WAYS]);
         one_way((enum collective)(i / WAYS), (enum way)(i % WAYS));

@@ -26,13 +26,17 @@ all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast
 all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
 all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
+10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
+10,000 mixes, threads              | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --threads
 adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
 adapt allreduce by ALGORITHM       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_algorithm ALGORITHM --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict
+reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
 bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
 communicators, threads, spawn      | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
 communicators, levels              | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
 communicators, 7 left alive        | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
 levels, 7 left alive               | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
+valgrind, mixes                    | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
 valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
 valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
@@ -54,7 +58,7 @@ tests/run.sh [--build DIR] [--only TEXT] [--list]
 END
 }
 
-build='' only='' list='' cluster=rt$$ count=0 failed=0 tmp='' job=''
+build='' only='' list='' cluster=rt$$ nodes=0 count=0 failed=0 tmp='' job=''
 
 say() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -191,10 +195,24 @@ under_limit() {                     # under_limit SECONDS COMMAND...
     return "$status"
 }
 
+cluster_down() {
+    ((nodes == 0)) || "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
+    nodes=0
+}
+
+# A cluster of that many nodes, in the place of the one that is there.
+cluster_up() {
+    cluster_down
+    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate none >"$tmp/up" 2>&1 || return
+    nodes=$1
+}
+
 # A node without ranks is left out of the map: the ranks stop before it.
 run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PROGRAM
     local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number
-    local -a options program
+    local -a options program shapes
+    IFS=, read -ra shapes <<<"$shape"
+    ((nodes == ${#shapes[@]})) || cluster_up "${#shapes[@]}"
     for number in ${shape//,/ }; do
         ranks=$((ranks + number))
     done
@@ -258,7 +276,7 @@ find_build() {
 clean_up() {
     trap '' INT TERM
     [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
-    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
+    cluster_down
     [[ -z $tmp ]] || rm -rf -- "$tmp"
 }
 
@@ -282,7 +300,7 @@ main() {
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     tmp=$(mktemp -d)
-    "$VCLUSTER" up --name "$cluster" --nodes 4 --rate none >"$tmp/up" 2>&1 || status=$?
+    cluster_up 4 || status=$?
     if ((status == 77)); then
         echo "1..0 # SKIP $(<"$tmp/up")"
         exit 77
