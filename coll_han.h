@@ -24,16 +24,19 @@ typedef enum {
     HAN_REDUCE,
     HAN_ALLREDUCE,
     HAN_BARRIER,
+    HAN_ALLGATHER,
+    HAN_ALLGATHERV,
+    HAN_REDUCE_SCATTER_BLOCK,
+    HAN_REDUCE_SCATTER,
+    HAN_ALLTOALL,
+    HAN_ALLTOALLV,
+    HAN_GATHER,
+    HAN_SCATTER,
     HAN_COLLECTIVE_COUNT
 } mca_coll_han_collective_t;
 
 /** The forms of a collective; an index of arrays. */
-typedef enum {
-    HAN_BLOCKING,
-    HAN_NONBLOCKING,
-    HAN_PERSISTENT,
-    HAN_FORM_COUNT
-} mca_coll_han_form_t;
+typedef enum { HAN_BLOCKING, HAN_NONBLOCKING, HAN_PERSISTENT, HAN_FORM_COUNT } mca_coll_han_form_t;
 
 /** The levels. Today two; the engine does not know how many there are. */
 typedef enum {
@@ -68,6 +71,7 @@ typedef enum {
     HAN_PIPELINE,
     HAN_TREE,
     HAN_RING,
+    HAN_EXCHANGE,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -80,20 +84,20 @@ typedef struct mca_coll_han_input_t {
     int ppn;      /**< ranks of the largest group */
     size_t bytes; /**< packed */
     mca_coll_han_form_t form;
-    bool adapt;   /**< the communicator has a module of adapt */
+    bool adapt; /**< the communicator has a module of adapt */
 } mca_coll_han_input_t;
 
 /** The outcome of a decision (HAN paper, table II). */
 typedef struct mca_coll_han_params_t {
     mca_coll_han_algorithm_id_t algorithm;
-    size_t fs;                      /**< segment size, packed bytes */
-    int depth;                      /**< segments under way at the up level */
-    mca_coll_han_submodule_t imod;  /**< up */
-    mca_coll_han_submodule_t smod;  /**< low */
+    size_t fs;                        /**< segment size, packed bytes */
+    int depth;                        /**< segments under way at the up level */
+    mca_coll_han_submodule_t imod;    /**< up */
+    mca_coll_han_submodule_t smod;    /**< low */
     mca_coll_adapt_tree_kind_t ibalg; /**< tree of ib, where imod is adapt */
-    size_t ibs;                     /**< segment size inside ib, where imod is adapt; 0: whole segments */
+    size_t ibs;                       /**< segment size inside ib, where imod is adapt; 0: whole segments */
     mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree */
-    const char *why;                /**< the rule, as text */
+    const char *why;                  /**< the rule, as text */
 } mca_coll_han_params_t;
 
 /** Decides by what the user has set, then by the built-in rules. Every rank comes to the same result. */
@@ -132,11 +136,11 @@ extern const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT];
 extern const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT];
 
 /** Says something at a verbosity of at least level. */
-#define HAN_VERBOSE(level, ...)                                       \
-    do {                                                              \
-        if (mca_coll_han_component.verbose >= (level)) {              \
-            opal_output(mca_coll_han_component.output, __VA_ARGS__);  \
-        }                                                             \
+#define HAN_VERBOSE(level, ...)                                                                                        \
+    do {                                                                                                               \
+        if (mca_coll_han_component.verbose >= (level)) {                                                               \
+            opal_output(mca_coll_han_component.output, __VA_ARGS__);                                                   \
+        }                                                                                                              \
     } while (0)
 
 /* -- coll_han_selection.c ------------------------------------------------------------------------------------------ */
@@ -193,7 +197,6 @@ typedef struct mca_coll_han_level_t {
 /** The module that did a collective before HAN came. */
 typedef struct mca_coll_han_fallback_t {
     union {
-        mca_coll_base_module_allgather_fn_t allgather;
         mca_coll_base_module_bcast_fn_t bcast;
         mca_coll_base_module_ibcast_fn_t ibcast;
         mca_coll_base_module_bcast_init_fn_t bcast_init;
@@ -206,6 +209,26 @@ typedef struct mca_coll_han_fallback_t {
         mca_coll_base_module_barrier_fn_t barrier;
         mca_coll_base_module_ibarrier_fn_t ibarrier;
         mca_coll_base_module_barrier_init_fn_t barrier_init;
+        mca_coll_base_module_allgather_fn_t allgather;
+        mca_coll_base_module_iallgather_fn_t iallgather;
+        mca_coll_base_module_allgatherv_fn_t allgatherv;
+        mca_coll_base_module_iallgatherv_fn_t iallgatherv;
+        mca_coll_base_module_reduce_scatter_block_fn_t reduce_scatter_block;
+        mca_coll_base_module_ireduce_scatter_block_fn_t ireduce_scatter_block;
+        mca_coll_base_module_reduce_scatter_fn_t reduce_scatter;
+        mca_coll_base_module_ireduce_scatter_fn_t ireduce_scatter;
+        mca_coll_base_module_alltoall_fn_t alltoall;
+        mca_coll_base_module_ialltoall_fn_t ialltoall;
+        mca_coll_base_module_alltoall_init_fn_t alltoall_init;
+        mca_coll_base_module_alltoallv_fn_t alltoallv;
+        mca_coll_base_module_ialltoallv_fn_t ialltoallv;
+        mca_coll_base_module_alltoallv_init_fn_t alltoallv_init;
+        mca_coll_base_module_gather_fn_t gather;
+        mca_coll_base_module_igather_fn_t igather;
+        mca_coll_base_module_gather_init_fn_t gather_init;
+        mca_coll_base_module_scatter_fn_t scatter;
+        mca_coll_base_module_iscatter_fn_t iscatter;
+        mca_coll_base_module_scatter_init_fn_t scatter_init;
     } fn;
     mca_coll_base_module_t *module;
 } mca_coll_han_fallback_t;
@@ -216,8 +239,11 @@ enum { HAN_SENDS = 3, HAN_RECVS = 6 };
 /** Radix of k-nomial trees: low trees, for what counts with short messages is the number of hops. */
 enum { HAN_RADIX = 4 };
 
-/** Topology-aware trees are kept: to make one takes a look at every rank. */
-enum { HAN_TREES_KEPT = 16 };
+/** Topology-aware trees are kept, this many at most: to make one takes a look at every rank. */
+enum { HAN_TREES_KEPT = 256 };
+
+/** Most trees of a ring: with so many nodes a chain moves about as much. */
+enum { HAN_TREES_IN_RING = 16 };
 
 typedef struct mca_coll_han_tree_t {
     bool made;
@@ -229,11 +255,10 @@ typedef struct mca_coll_han_module_t {
     mca_coll_base_module_t super;
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
-    mca_coll_han_fallback_t exchange; /**< allgather, for mca_coll_han_nodes_find */
     bool topology_made;
     bool levels_made;
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
-    mca_coll_han_tree_t trees[HAN_TREES_KEPT]; /**< the one of a root is at root % HAN_TREES_KEPT */
+    mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
@@ -311,10 +336,7 @@ void mca_coll_han_segments_close(mca_coll_han_segments_t *segments);
 /* -- coll_han_stages.c --------------------------------------------------------------------------------------------- */
 
 /** What a stage does; an index of the table of operations. */
-typedef enum {
-    HAN_OPERATION_BCAST,
-    HAN_OPERATION_COUNT
-} mca_coll_han_operation_t;
+typedef enum { HAN_OPERATION_BCAST, HAN_OPERATION_COUNT } mca_coll_han_operation_t;
 
 /** What the stages of one call share: the context of a plan. */
 typedef struct mca_coll_han_call_t {
@@ -338,11 +360,19 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
 
 /* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
 
+/**
+ * Decides how a call is done, and says so to who wants to know.
+ *
+ * @param bytes of the message, packed; where each rank has a block: of one, on average
+ */
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                             mca_coll_han_form_t form, size_t bytes, mca_coll_han_params_t *params);
+
 /** What mca_coll_han_call returns where the saved fallback is to do the call; no error code has this value. */
 enum { HAN_TO_FALLBACK = 1 };
 
 /**
- * Decides how a call is done, says so to who wants to know, and does it.
+ * Decides how a call is done, says so, and does it.
  *
  * @param call as adapt would do it
  * @param request of the nonblocking and persistent forms
@@ -385,14 +415,88 @@ int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, 
 
 /* -- coll_han_reduce.c --------------------------------------------------------------------------------------------- */
 
-int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                              int root, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
+                         ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                             int root, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                             mca_coll_base_module_t *module);
 
 /* -- coll_han_allreduce.c ------------------------------------------------------------------------------------------ */
 
-int mca_coll_han_allreduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_allreduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                                 ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                                ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                                mca_coll_base_module_t *module);
+
+/* -- coll_han_allgather.c ------------------------------------------------------------------------------------------ */
+
+int mca_coll_han_allgather_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                                 ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_iallgather(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                            ompi_datatype_t *rtype, ompi_communicator_t *comm, ompi_request_t **request,
+                            mca_coll_base_module_t *module);
+int mca_coll_han_allgatherv_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+                                  const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
+                                  mca_coll_base_module_t *module);
+int mca_coll_han_iallgatherv(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
+                             const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
+                             ompi_request_t **request, mca_coll_base_module_t *module);
+
+/* -- coll_han_reduce_scatter.c ------------------------------------------------------------------------------------- */
+
+int mca_coll_han_reduce_scatter_block_intra(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
+                                            ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ireduce_scatter_block(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
+                                       ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
+                                       mca_coll_base_module_t *module);
+int mca_coll_han_reduce_scatter_intra(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
+                                      ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ireduce_scatter(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
+                                 ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
+                                 mca_coll_base_module_t *module);
+
+/* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
+
+int mca_coll_han_alltoall_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                                ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ialltoall(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                           ompi_datatype_t *rtype, ompi_communicator_t *comm, ompi_request_t **request,
+                           mca_coll_base_module_t *module);
+int mca_coll_han_alltoall_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                               ompi_datatype_t *rtype, ompi_communicator_t *comm, struct ompi_info_t *info,
+                               ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_alltoallv_intra(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
+                                 void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
+                                 ompi_communicator_t *comm, mca_coll_base_module_t *module);
+int mca_coll_han_ialltoallv(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
+                            void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
+                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_alltoallv_init(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
+                                void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
+                                ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                                mca_coll_base_module_t *module);
+int mca_coll_han_gather_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                              ompi_datatype_t *rtype, int root, ompi_communicator_t *comm,
+                              mca_coll_base_module_t *module);
+int mca_coll_han_igather(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                         ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, ompi_request_t **request,
+                         mca_coll_base_module_t *module);
+int mca_coll_han_gather_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                             ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, struct ompi_info_t *info,
+                             ompi_request_t **request, mca_coll_base_module_t *module);
+int mca_coll_han_scatter_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                               ompi_datatype_t *rtype, int root, ompi_communicator_t *comm,
+                               mca_coll_base_module_t *module);
+int mca_coll_han_iscatter(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                          ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, ompi_request_t **request,
+                          mca_coll_base_module_t *module);
+int mca_coll_han_scatter_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
+                              ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, struct ompi_info_t *info,
+                              ompi_request_t **request, mca_coll_base_module_t *module);
 
 #endif

@@ -5,17 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static size_t bytes_of(const mca_coll_adapt_call_t *call)
-{
-    return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
-}
-
 /* Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
 static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
                 const mca_coll_han_params_t *params)
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
     const bool by_level = HAN_SIMPLE == params->algorithm || HAN_PIPELINE == params->algorithm;
+    const bool by_tree = HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
     const size_t segment = by_level ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
     char how[160] = "";
 
@@ -25,11 +21,11 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
     if (by_level) {
         snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
                  mca_coll_han_submodule_names[params->smod]);
-    } else if (HAN_FALLBACK != params->algorithm) {
+    } else if (by_tree) {
         snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", module->adapt->trees[params->ibalg].name,
                  module->adapt->trees[params->sbalg].name);
     }
-    if (HAN_FALLBACK != params->algorithm && 0 < input->bytes) {
+    if ((by_level || by_tree) && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
 
         snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",
@@ -41,15 +37,15 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
                 mca_coll_han_algorithms[params->algorithm].name, how, params->why);
 }
 
-static int decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
-                  const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params)
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                             mca_coll_han_form_t form, size_t bytes, mca_coll_han_params_t *params)
 {
     const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == form);
     const mca_coll_han_input_t input = {
         .collective = collective,
         .nodes = module->topology.group_count,
         .ppn = module->topology.largest,
-        .bytes = bytes_of(call),
+        .bytes = bytes,
         .form = form,
         .adapt = NULL != module->adapt,
     };
@@ -68,8 +64,9 @@ static int decide(mca_coll_han_module_t *module, mca_coll_han_collective_t colle
 int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
                       const mca_coll_adapt_call_t *call, ompi_request_t **request)
 {
+    const size_t bytes = NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
     mca_coll_han_params_t params;
-    const int rc = decide(module, collective, form, call, &params);
+    const int rc = mca_coll_han_call_decide(module, collective, form, bytes, &params);
 
     if (OMPI_SUCCESS != rc) {
         return rc;

@@ -10,6 +10,14 @@ const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
     [HAN_REDUCE] = "reduce",
     [HAN_ALLREDUCE] = "allreduce",
     [HAN_BARRIER] = "barrier",
+    [HAN_ALLGATHER] = "allgather",
+    [HAN_ALLGATHERV] = "allgatherv",
+    [HAN_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
+    [HAN_REDUCE_SCATTER] = "reduce_scatter",
+    [HAN_ALLTOALL] = "alltoall",
+    [HAN_ALLTOALLV] = "alltoallv",
+    [HAN_GATHER] = "gather",
+    [HAN_SCATTER] = "scatter",
 };
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
@@ -52,9 +60,8 @@ static void list_choices(mca_coll_han_level_id_t level, mca_base_var_enum_value_
     values[used++] = (mca_base_var_enum_value_t){ HAN_AUTO, "auto" };
     for (int i = 0; i < HAN_CHOICE_COUNT; ++i) {
         if (HAN_AUTO != mca_coll_han_choices[level][i]) {
-            values[used++] = (mca_base_var_enum_value_t){
-                i, mca_coll_han_submodule_names[mca_coll_han_choices[level][i]]
-            };
+            values[used++]
+                = (mca_base_var_enum_value_t){ i, mca_coll_han_submodule_names[mca_coll_han_choices[level][i]] };
         }
     }
     values[used] = (mca_base_var_enum_value_t){ 0, NULL };
@@ -100,7 +107,7 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     rc = register_algorithm(collective, &settings->algorithm);
     settings->segsize = 0;
     settings->up_module = settings->low_module = HAN_AUTO;
-    if (OMPI_SUCCESS != rc || HAN_BARRIER == id) {
+    if (OMPI_SUCCESS != rc || HAN_BARRIER == id || HAN_ALLTOALL <= id) {
         return rc; /* nothing to cut */
     }
     snprintf(name, sizeof(name), "%s_segsize", collective);

@@ -7,9 +7,11 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_PIPELINE] = { "pipeline", "level by level, segment by segment, the levels overlapped" },
     [HAN_TREE] = { "tree", "all levels at once: adapt over the topology-aware tree, without sub-communicators" },
     [HAN_RING] = { "ring", "tree, in one block for each node, which is rooted there" },
+    [HAN_EXCHANGE] = { "exchange", "messages from rank to rank, in an order that spreads them over the nodes" },
 };
 
-/* Preconditions. Only blocking bcast goes level by level; adapt must be there for a tree; a ring is an allreduce. */
+/* Preconditions. Only blocking bcast goes level by level; adapt must be there for a tree, and if each rank has one, all
+ * must be kept; a ring is an allreduce. */
 static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
 {
     switch (algorithm) {
@@ -17,9 +19,12 @@ static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input
     case HAN_PIPELINE:
         return HAN_BCAST == input->collective && HAN_BLOCKING == input->form;
     case HAN_TREE:
-        return input->adapt;
+        return input->adapt && HAN_ALLTOALL > input->collective
+               && (HAN_ALLGATHER > input->collective || HAN_TREES_KEPT / input->nodes >= input->ppn);
     case HAN_RING:
         return input->adapt && HAN_ALLREDUCE == input->collective;
+    case HAN_EXCHANGE:
+        return input->adapt && HAN_ALLTOALL <= input->collective;
     default:
         return true;
     }
@@ -85,6 +90,21 @@ static const struct rule rules[] = {
     RULE(ALLREDUCE, 9, 16385, RING, PIPELINE, 16384),
     RULE(BARRIER, 2, 0, TREE, LINEAR, 0),
     RULE(BARRIER, 9, 0, TREE, KNOMIAL, 0),
+    RULE(ALLGATHER, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(ALLGATHER, 2, 4096, TREE, PIPELINE, 16384),
+    RULE(ALLGATHERV, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(ALLGATHERV, 2, 4096, TREE, PIPELINE, 16384),
+    RULE(REDUCE_SCATTER_BLOCK, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(REDUCE_SCATTER_BLOCK, 2, 4096, TREE, PIPELINE, 16384),
+    RULE(REDUCE_SCATTER, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(REDUCE_SCATTER, 2, 4096, TREE, PIPELINE, 16384),
+    RULE(ALLTOALL, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(ALLTOALL, 2, 4096, EXCHANGE, LINEAR, 0),
+    RULE(ALLTOALLV, 2, 0, EXCHANGE, LINEAR, 0),
+    RULE(GATHER, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(GATHER, 2, 4096, EXCHANGE, LINEAR, 0),
+    RULE(SCATTER, 2, 0, FALLBACK, LINEAR, 0),
+    RULE(SCATTER, 2, 4096, EXCHANGE, LINEAR, 0),
 };
 
 /* Up to this many ranks of a node are served by its leader, one after another. */
@@ -141,7 +161,10 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
     }
     by_user(&params, &mca_coll_han_component.settings[input->collective]);
     if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
-        params.algorithm = fits(HAN_PIPELINE, input) ? HAN_PIPELINE : fits(HAN_TREE, input) ? HAN_TREE : HAN_FALLBACK;
+        params.algorithm = fits(HAN_PIPELINE, input)   ? HAN_PIPELINE
+                           : fits(HAN_TREE, input)     ? HAN_TREE
+                           : fits(HAN_EXCHANGE, input) ? HAN_EXCHANGE
+                                                       : HAN_FALLBACK;
         params.why = "the algorithm does not serve this call";
     }
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {

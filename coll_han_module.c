@@ -28,8 +28,16 @@ static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = {
     [HAN_REDUCE] = { SLOT(reduce), SLOT(ireduce), SLOT(reduce_init) },
     [HAN_ALLREDUCE] = { SLOT(allreduce), SLOT(iallreduce), SLOT(allreduce_init) },
     [HAN_BARRIER] = { SLOT(barrier), SLOT(ibarrier), SLOT(barrier_init) },
+    [HAN_ALLGATHER] = { SLOT(allgather), SLOT(iallgather), SLOT(allgather_init) },
+    [HAN_ALLGATHERV] = { SLOT(allgatherv), SLOT(iallgatherv), SLOT(allgatherv_init) },
+    [HAN_REDUCE_SCATTER_BLOCK]
+    = { SLOT(reduce_scatter_block), SLOT(ireduce_scatter_block), SLOT(reduce_scatter_block_init) },
+    [HAN_REDUCE_SCATTER] = { SLOT(reduce_scatter), SLOT(ireduce_scatter), SLOT(reduce_scatter_init) },
+    [HAN_ALLTOALL] = { SLOT(alltoall), SLOT(ialltoall), SLOT(alltoall_init) },
+    [HAN_ALLTOALLV] = { SLOT(alltoallv), SLOT(ialltoallv), SLOT(alltoallv_init) },
+    [HAN_GATHER] = { SLOT(gather), SLOT(igather), SLOT(gather_init) },
+    [HAN_SCATTER] = { SLOT(scatter), SLOT(iscatter), SLOT(scatter_init) },
 };
-static const struct slot exchange_slot = SLOT(allgather);
 
 /* -- life of a module -- */
 
@@ -72,13 +80,13 @@ static void module_destruct(mca_coll_han_module_t *module)
             fallback_free(&module->fallbacks[collective][form]);
         }
     }
-    fallback_free(&module->exchange);
     if (NULL != module->adapt) {
-        for (int i = 0; i < HAN_TREES_KEPT; ++i) {
+        for (int i = 0; NULL != module->trees && i < HAN_TREES_KEPT; ++i) {
             module->adapt->tree_free(&module->trees[i].tree);
         }
         OBJ_RELEASE(module->adapt);
     }
+    free(module->trees);
     mca_coll_han_topology_free(&module->topology);
     free(module->socket_of);
     free(module->scratch);
@@ -118,7 +126,7 @@ static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
-    bool complete = fallback_save(&module->exchange, comm, &exchange_slot);
+    bool complete = true;
 
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
         for (int form = 0; form < HAN_FORM_COUNT; ++form) {
@@ -191,6 +199,26 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
     module->super.coll_barrier = mca_coll_han_barrier_intra;
     module->super.coll_ibarrier = mca_coll_han_ibarrier;
     module->super.coll_barrier_init = mca_coll_han_barrier_init;
+    module->super.coll_allgather = mca_coll_han_allgather_intra;
+    module->super.coll_iallgather = mca_coll_han_iallgather;
+    module->super.coll_allgatherv = mca_coll_han_allgatherv_intra;
+    module->super.coll_iallgatherv = mca_coll_han_iallgatherv;
+    module->super.coll_reduce_scatter_block = mca_coll_han_reduce_scatter_block_intra;
+    module->super.coll_ireduce_scatter_block = mca_coll_han_ireduce_scatter_block;
+    module->super.coll_reduce_scatter = mca_coll_han_reduce_scatter_intra;
+    module->super.coll_ireduce_scatter = mca_coll_han_ireduce_scatter;
+    module->super.coll_alltoall = mca_coll_han_alltoall_intra;
+    module->super.coll_ialltoall = mca_coll_han_ialltoall;
+    module->super.coll_alltoall_init = mca_coll_han_alltoall_init;
+    module->super.coll_alltoallv = mca_coll_han_alltoallv_intra;
+    module->super.coll_ialltoallv = mca_coll_han_ialltoallv;
+    module->super.coll_alltoallv_init = mca_coll_han_alltoallv_init;
+    module->super.coll_gather = mca_coll_han_gather_intra;
+    module->super.coll_igather = mca_coll_han_igather;
+    module->super.coll_gather_init = mca_coll_han_gather_init;
+    module->super.coll_scatter = mca_coll_han_scatter_intra;
+    module->super.coll_iscatter = mca_coll_han_iscatter;
+    module->super.coll_scatter_init = mca_coll_han_scatter_init;
     return &module->super;
 }
 
@@ -243,7 +271,8 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->exchange : NULL, node_of, &node_count);
+    rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->fallbacks[HAN_ALLGATHER][HAN_BLOCKING] : NULL,
+                                 node_of, &node_count);
     if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }

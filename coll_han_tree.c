@@ -7,15 +7,6 @@
 
 #include <stdlib.h>
 
-/* Where the tree of a root is kept: those of the leaders of up to HAN_TREES_KEPT nodes are in different places. */
-static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
-{
-    const unsigned group = (unsigned) module->topology.group_of[root],
-                   place = (unsigned) module->topology.place_of[root];
-
-    return &module->trees[(group + 5 * place) % HAN_TREES_KEPT];
-}
-
 /* Children in both trees: those between the nodes first, for they are far away. */
 static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology, const int *members,
                          const mca_coll_adapt_tree_t *up, const mca_coll_adapt_tree_t *low)
@@ -76,6 +67,15 @@ static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_par
     return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
+/* Where the tree of a root is kept: those of one call are in different places. */
+static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+
+    return &module
+                ->trees[(topology->place_of[root] * topology->group_count + topology->group_of[root]) % HAN_TREES_KEPT];
+}
+
 /* The tree of these kinds and this root: kept from an earlier call, or made. NULL where memory is short. */
 static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
                                               int root)
@@ -92,19 +92,29 @@ static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, con
     return kept->made ? &kept->tree : NULL;
 }
 
-/* One tree; of a ring one for each node, rooted there. */
-static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root,
-                      const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
+/* The trees of a call: of each of several calls that are one; of a ring one for each node, rooted there; else one. */
+static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
+                      const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
 {
-    *count = HAN_RING == params->algorithm ? module->topology.group_count : 1;
-    if (HAN_TREES_KEPT < *count) {
-        *count = 1; /* with so many nodes a chain moves about as much as a ring */
-    }
-    for (int i = 0; i < *count; ++i) {
-        trees[i] = find_tree(module, params, 1 == *count ? root : mca_coll_han_topology_leader(&module->topology, i));
-        if (NULL == trees[i]) {
+    const mca_coll_han_topology_t *topology = &module->topology;
+    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= topology->group_count;
+
+    if (NULL == module->trees) {
+        module->trees = calloc(HAN_TREES_KEPT, sizeof(*module->trees));
+        if (NULL == module->trees) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
+    }
+    *count = 0;
+    while (ring ? *count < topology->group_count : NULL != call) {
+        const int root = ring ? mca_coll_han_topology_leader(topology, *count) : call->root;
+
+        trees[*count] = find_tree(module, params, root);
+        if (NULL == trees[*count]) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+        ++*count;
+        call = ring ? call : call->next;
     }
     return OMPI_SUCCESS;
 }
@@ -120,7 +130,7 @@ int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t fo
         how.kind = 0 == params->ibs ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
     } else {
         how.trees = trees;
-        rc = find_trees(module, params, call->root, trees, &how.tree_count);
+        rc = find_trees(module, params, call, trees, &how.tree_count);
     }
     if (OMPI_SUCCESS != rc) {
         return rc;

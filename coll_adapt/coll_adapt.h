@@ -25,20 +25,16 @@
 /* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
 
 /** Algorithms of allreduce beside the trees; their numbers come after those of the trees. */
-enum {
-    ADAPT_RING = ADAPT_TREE_COUNT,
-    ADAPT_RECURSIVE_DOUBLING,
-    ADAPT_ALGORITHM_COUNT
-};
+enum { ADAPT_RING = ADAPT_TREE_COUNT, ADAPT_RECURSIVE_DOUBLING, ADAPT_ALGORITHM_COUNT };
 
 /** The tree and the segments of one call. */
 typedef struct mca_coll_adapt_how_t {
     mca_coll_adapt_tree_kind_t kind;
-    int degree;           /**< of chain and knomial */
-    size_t segment_size;  /**< bytes; 0: the message whole */
-    size_t segments;      /**< where not 0: this many segments instead */
-    int sends;            /**< outstanding to each peer, N in the paper */
-    int recvs;            /**< outstanding from each peer, M in the paper */
+    int degree;          /**< of chain and knomial */
+    size_t segment_size; /**< bytes; 0: the message whole */
+    size_t segments;     /**< where not 0: this many segments instead */
+    int sends;           /**< outstanding to each peer, N in the paper */
+    int recvs;           /**< outstanding from each peer, M in the paper */
     /**
      * Where not NULL: these trees, made before, whatever kind says; they are copied. More than one: the message is cut
      * into as many blocks, and each takes its tree. With chains rooted at the ranks of a ring this is the ring
@@ -67,6 +63,9 @@ typedef struct mca_coll_adapt_call_t {
     ompi_op_t *op;
     int root;
     ompi_communicator_t *comm;
+    /** Several calls as one, with one request: the next one; NULL: none. Each takes the tree of its place, if trees are
+     * passed. So an allgather is as many broadcasts as there are ranks. */
+    const struct mca_coll_adapt_call_t *next;
 } mca_coll_adapt_call_t;
 
 /** The arguments of a broadcast. */
@@ -82,10 +81,9 @@ static inline mca_coll_adapt_call_t mca_coll_adapt_bcast_call(void *buffer, int 
 }
 
 /** The arguments of a reduce or an allreduce (root 0: any rank serves). */
-static inline mca_coll_adapt_call_t mca_coll_adapt_reduce_call(mca_coll_adapt_collective_t collective,
-                                                               const void *sbuf, void *rbuf, int count,
-                                                               ompi_datatype_t *datatype, ompi_op_t *op, int root,
-                                                               ompi_communicator_t *comm)
+static inline mca_coll_adapt_call_t mca_coll_adapt_reduce_call(mca_coll_adapt_collective_t collective, const void *sbuf,
+                                                               void *rbuf, int count, ompi_datatype_t *datatype,
+                                                               ompi_op_t *op, int root, ompi_communicator_t *comm)
 {
     return (mca_coll_adapt_call_t){ .collective = collective,
                                     .sbuf = sbuf,
@@ -102,6 +100,27 @@ static inline mca_coll_adapt_call_t mca_coll_adapt_barrier_call(ompi_communicato
 {
     return (mca_coll_adapt_call_t){ .collective = ADAPT_BARRIER, .comm = comm };
 }
+
+/* -- coll_adapt_exchange.c ----------------------------------------------------------------------------------------- */
+
+/** A message to or from a rank (also the own one). */
+typedef struct mca_coll_adapt_message_t {
+    void *buffer;
+    size_t count;
+    ompi_datatype_t *datatype;
+    int peer;
+} mca_coll_adapt_message_t;
+
+/** Independent messages; of any two ranks, those between them are in one order on both. */
+typedef struct mca_coll_adapt_exchange_t {
+    ompi_communicator_t *comm;
+    const mca_coll_adapt_message_t *sends, *recvs; /**< in the order in which they start; they are copied */
+    int send_count, recv_count;
+    int send_window, recv_window; /**< under way at once, at least 1 */
+} mca_coll_adapt_exchange_t;
+
+/** Makes a request of an exchange: under way, or persistent and to be started. Collective over the communicator. */
+int mca_coll_adapt_exchange(const mca_coll_adapt_exchange_t *what, bool persistent, ompi_request_t **request);
 
 /* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
 
@@ -124,6 +143,8 @@ typedef struct mca_coll_adapt_event_module_t {
     void (*tree_free)(mca_coll_adapt_tree_t *tree);
     /** Makes a persistent request of a collective. */
     int (*init)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
+    /** mca_coll_adapt_exchange. */
+    int (*exchange)(const mca_coll_adapt_exchange_t *what, bool persistent, ompi_request_t **request);
 } mca_coll_adapt_event_module_t;
 
 OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_adapt_event_module_t);
@@ -171,17 +192,17 @@ typedef struct mca_coll_adapt_op_t {
     /* The message: packed bytes (bcast) or elements (reductions). */
     const void *sbuf;
     void *rbuf;
-    size_t count;             /**< units of the message */
-    size_t segment_count;     /**< units of a segment */
-    ptrdiff_t extent;         /**< from one unit to the next, 1 for bytes */
-    ompi_datatype_t *unit;    /**< what is sent: MPI_BYTE or the user's type */
+    size_t count;          /**< units of the message */
+    size_t segment_count;  /**< units of a segment */
+    ptrdiff_t extent;      /**< from one unit to the next, 1 for bytes */
+    ompi_datatype_t *unit; /**< what is sent: MPI_BYTE or the user's type */
     ompi_datatype_t *datatype;
     ompi_op_t *op;
     /* Memory of segments under way, where the user's buffers do not serve. */
     char *slots;
-    ptrdiff_t slot_offset;    /**< from the start of a slot to where a (possibly negative) lower bound wants it */
+    ptrdiff_t slot_offset; /**< from the start of a slot to where a (possibly negative) lower bound wants it */
     size_t slot_bytes;
-    size_t stash;             /**< first of a window of slots for own contributions; 0: there is none */
+    size_t stash; /**< first of a window of slots for own contributions; 0: there is none */
     coll_packing_t packing;
 } mca_coll_adapt_op_t;
 
@@ -233,26 +254,23 @@ int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int
 int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                           ompi_request_t **request, mca_coll_base_module_t *module);
 int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                              struct ompi_info_t *info, ompi_request_t **request,
-                              mca_coll_base_module_t *module);
+                              struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
 int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
                           ompi_communicator_t *comm, mca_coll_base_module_t *module);
 int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
 int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                               int root, ompi_communicator_t *comm, struct ompi_info_t *info,
-                               ompi_request_t **request, mca_coll_base_module_t *module);
+                               int root, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                               mca_coll_base_module_t *module);
 int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
                              ompi_communicator_t *comm, mca_coll_base_module_t *module);
 int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                              ompi_communicator_t *comm, ompi_request_t **request,
-                              mca_coll_base_module_t *module);
+                              ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
 int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                                  ompi_communicator_t *comm, struct ompi_info_t *info,
-                                  ompi_request_t **request, mca_coll_base_module_t *module);
+                                  ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
+                                  mca_coll_base_module_t *module);
 int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request,
-                            mca_coll_base_module_t *module);
+int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
 int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
                                 mca_coll_base_module_t *module);
 

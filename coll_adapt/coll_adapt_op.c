@@ -450,6 +450,9 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     op->tags[ADAPT_DOWN] = tag - 1;
     retain(op, call);
     task.segments = cut(op, call, how);
+    if ((size_t) task.recvs > task.segments && 0 < task.segments) {
+        task.recvs = (int) task.segments; /* each has its memory */
+    }
     rc = make_tree(&task.tree, call, how, block);
     /* From here on the operation owns the tree. */
     op->core.task.tree = task.tree;
@@ -487,18 +490,30 @@ static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int b
     return part;
 }
 
+/* How many operations a call takes: one for each of several calls, or for each of several trees. */
+static int parts_of(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+{
+    int parts = 1;
+
+    if (NULL == call->next) {
+        return NULL != how->trees ? how->tree_count : 1;
+    }
+    while (NULL != (call = call->next)) {
+        ++parts;
+    }
+    return parts;
+}
+
 int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
                            mca_coll_adapt_op_t **made)
 {
-    const int blocks = NULL != how->trees && 1 < how->tree_count ? how->tree_count : 1;
+    const int parts = parts_of(call, how);
+    const bool blocks = NULL == call->next && 1 < parts;
     mca_coll_adapt_op_t *first = NULL, **last = &first;
 
-    if (1 == blocks) {
-        return make_one(call, how, 0, persistent, made);
-    }
-    for (int block = 0; block < blocks; ++block) {
-        const mca_coll_adapt_call_t part = block_call(call, block, blocks);
-        const int rc = make_one(&part, how, block, persistent, last);
+    for (int i = 0; i < parts; ++i) {
+        const mca_coll_adapt_call_t part = blocks ? block_call(call, i, parts) : *call;
+        const int rc = make_one(&part, how, i, persistent, last);
 
         if (OMPI_SUCCESS != rc) {
             if (NULL != first) {
@@ -508,6 +523,7 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
         }
         (*last)->first = first;
         last = &(*last)->next;
+        call = blocks ? call : call->next;
     }
     *made = first;
     return OMPI_SUCCESS;
