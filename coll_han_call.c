@@ -64,7 +64,7 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collect
 int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
                       const mca_coll_adapt_call_t *call, ompi_request_t **request)
 {
-    const size_t bytes = NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
+    const size_t bytes = mca_coll_adapt_call_bytes(call);
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(module, collective, form, bytes, &params);
 

@@ -138,15 +138,35 @@ static int perform(mca_coll_base_module_t *module, const struct exchange *exchan
     return rc;
 }
 
+/* Of blocks of one size: which of the buffers holds one for each rank. */
+static struct exchange uniform(mca_coll_han_collective_t collective, const void *sbuf, int scount,
+                               ompi_datatype_t *stype, void *rbuf, int rcount, ompi_datatype_t *rtype, int root)
+{
+    return (struct exchange){
+        .collective = collective,
+        .send = { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = HAN_GATHER != collective },
+        .recv = { .buffer = rbuf, .type = rtype, .count = rcount, .blocks = HAN_SCATTER != collective },
+        .root = root,
+    };
+}
+
+static struct exchange varying(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
+                               void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype)
+{
+    return (struct exchange){
+        .collective = HAN_ALLTOALLV,
+        .send = { .buffer = (void *) sbuf, .type = stype, .counts = scounts, .places = splaces, .blocks = true },
+        .recv = { .buffer = rbuf, .type = rtype, .counts = rcounts, .places = rplaces, .blocks = true },
+        .root = -1,
+    };
+}
+
 int mca_coll_han_alltoall_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
                                 ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALL][HAN_BLOCKING];
-    const struct exchange exchange = { HAN_ALLTOALL,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       -1 };
+    const struct exchange exchange = uniform(HAN_ALLTOALL, sbuf, scount, stype, rbuf, rcount, rtype, -1);
     const int rc = perform(module, &exchange, HAN_BLOCKING, NULL);
 
     return HAN_TO_FALLBACK != rc
@@ -160,10 +180,7 @@ int mca_coll_han_ialltoall(const void *sbuf, int scount, ompi_datatype_t *stype,
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALL][HAN_NONBLOCKING];
-    const struct exchange exchange = { HAN_ALLTOALL,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       -1 };
+    const struct exchange exchange = uniform(HAN_ALLTOALL, sbuf, scount, stype, rbuf, rcount, rtype, -1);
     const int rc = perform(module, &exchange, HAN_NONBLOCKING, request);
 
     return HAN_TO_FALLBACK != rc
@@ -177,10 +194,7 @@ int mca_coll_han_alltoall_init(const void *sbuf, int scount, ompi_datatype_t *st
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALL][HAN_PERSISTENT];
-    const struct exchange exchange = { HAN_ALLTOALL,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       -1 };
+    const struct exchange exchange = uniform(HAN_ALLTOALL, sbuf, scount, stype, rbuf, rcount, rtype, -1);
     const int rc = perform(module, &exchange, HAN_PERSISTENT, request);
 
     return HAN_TO_FALLBACK != rc ? rc
@@ -194,11 +208,7 @@ int mca_coll_han_alltoallv_intra(const void *sbuf, const int *scounts, const int
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALLV][HAN_BLOCKING];
-    const struct exchange exchange
-        = { HAN_ALLTOALLV,
-            { .buffer = (void *) sbuf, .type = stype, .counts = scounts, .places = splaces, .blocks = true },
-            { .buffer = rbuf, .type = rtype, .counts = rcounts, .places = rplaces, .blocks = true },
-            -1 };
+    const struct exchange exchange = varying(sbuf, scounts, splaces, stype, rbuf, rcounts, rplaces, rtype);
     const int rc = perform(module, &exchange, HAN_BLOCKING, NULL);
 
     return HAN_TO_FALLBACK != rc ? rc
@@ -212,11 +222,7 @@ int mca_coll_han_ialltoallv(const void *sbuf, const int *scounts, const int *spl
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALLV][HAN_NONBLOCKING];
-    const struct exchange exchange
-        = { HAN_ALLTOALLV,
-            { .buffer = (void *) sbuf, .type = stype, .counts = scounts, .places = splaces, .blocks = true },
-            { .buffer = rbuf, .type = rtype, .counts = rcounts, .places = rplaces, .blocks = true },
-            -1 };
+    const struct exchange exchange = varying(sbuf, scounts, splaces, stype, rbuf, rcounts, rplaces, rtype);
     const int rc = perform(module, &exchange, HAN_NONBLOCKING, request);
 
     return HAN_TO_FALLBACK != rc ? rc
@@ -231,11 +237,7 @@ int mca_coll_han_alltoallv_init(const void *sbuf, const int *scounts, const int 
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_ALLTOALLV][HAN_PERSISTENT];
-    const struct exchange exchange
-        = { HAN_ALLTOALLV,
-            { .buffer = (void *) sbuf, .type = stype, .counts = scounts, .places = splaces, .blocks = true },
-            { .buffer = rbuf, .type = rtype, .counts = rcounts, .places = rplaces, .blocks = true },
-            -1 };
+    const struct exchange exchange = varying(sbuf, scounts, splaces, stype, rbuf, rcounts, rplaces, rtype);
     const int rc = perform(module, &exchange, HAN_PERSISTENT, request);
 
     return HAN_TO_FALLBACK != rc ? rc
@@ -248,10 +250,7 @@ int mca_coll_han_gather_intra(const void *sbuf, int scount, ompi_datatype_t *sty
                               mca_coll_base_module_t *module)
 {
     const mca_coll_han_fallback_t *fallback = &((mca_coll_han_module_t *) module)->fallbacks[HAN_GATHER][HAN_BLOCKING];
-    const struct exchange exchange = { HAN_GATHER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = false },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       root };
+    const struct exchange exchange = uniform(HAN_GATHER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_BLOCKING, NULL);
 
     return HAN_TO_FALLBACK != rc
@@ -265,10 +264,7 @@ int mca_coll_han_igather(const void *sbuf, int scount, ompi_datatype_t *stype, v
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_GATHER][HAN_NONBLOCKING];
-    const struct exchange exchange = { HAN_GATHER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = false },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       root };
+    const struct exchange exchange = uniform(HAN_GATHER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_NONBLOCKING, request);
 
     return HAN_TO_FALLBACK != rc
@@ -282,10 +278,7 @@ int mca_coll_han_gather_init(const void *sbuf, int scount, ompi_datatype_t *styp
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_GATHER][HAN_PERSISTENT];
-    const struct exchange exchange = { HAN_GATHER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = false },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = true },
-                                       root };
+    const struct exchange exchange = uniform(HAN_GATHER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_PERSISTENT, request);
 
     return HAN_TO_FALLBACK != rc ? rc
@@ -298,10 +291,7 @@ int mca_coll_han_scatter_intra(const void *sbuf, int scount, ompi_datatype_t *st
                                mca_coll_base_module_t *module)
 {
     const mca_coll_han_fallback_t *fallback = &((mca_coll_han_module_t *) module)->fallbacks[HAN_SCATTER][HAN_BLOCKING];
-    const struct exchange exchange = { HAN_SCATTER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = false },
-                                       root };
+    const struct exchange exchange = uniform(HAN_SCATTER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_BLOCKING, NULL);
 
     return HAN_TO_FALLBACK != rc
@@ -315,10 +305,7 @@ int mca_coll_han_iscatter(const void *sbuf, int scount, ompi_datatype_t *stype, 
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_SCATTER][HAN_NONBLOCKING];
-    const struct exchange exchange = { HAN_SCATTER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = false },
-                                       root };
+    const struct exchange exchange = uniform(HAN_SCATTER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_NONBLOCKING, request);
 
     return HAN_TO_FALLBACK != rc
@@ -332,10 +319,7 @@ int mca_coll_han_scatter_init(const void *sbuf, int scount, ompi_datatype_t *sty
 {
     const mca_coll_han_fallback_t *fallback
         = &((mca_coll_han_module_t *) module)->fallbacks[HAN_SCATTER][HAN_PERSISTENT];
-    const struct exchange exchange = { HAN_SCATTER,
-                                       { .buffer = (void *) sbuf, .type = stype, .count = scount, .blocks = true },
-                                       { .buffer = (void *) rbuf, .type = rtype, .count = rcount, .blocks = false },
-                                       root };
+    const struct exchange exchange = uniform(HAN_SCATTER, sbuf, scount, stype, rbuf, rcount, rtype, root);
     const int rc = perform(module, &exchange, HAN_PERSISTENT, request);
 
     return HAN_TO_FALLBACK != rc ? rc

@@ -101,7 +101,11 @@ static inline mca_coll_adapt_call_t mca_coll_adapt_barrier_call(ompi_communicato
     return (mca_coll_adapt_call_t){ .collective = ADAPT_BARRIER, .comm = comm };
 }
 
-/* -- coll_adapt_exchange.c ----------------------------------------------------------------------------------------- */
+/** Packed bytes of a call's message. */
+static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call)
+{
+    return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
+}
 
 /** A message to or from a rank (also the own one). */
 typedef struct mca_coll_adapt_message_t {
@@ -110,6 +114,19 @@ typedef struct mca_coll_adapt_message_t {
     ompi_datatype_t *datatype;
     int peer;
 } mca_coll_adapt_message_t;
+
+/**
+ * Starts a message with a callback.
+ *
+ * A callback that is set on a request under way may be lost, where another thread completes the request at that moment.
+ * Therefore the request is made first, then given its callback, then started; the callback may run before this returns.
+ *
+ * @param callback frees the request, and returns 1; not called where an error is returned
+ */
+int mca_coll_adapt_message_start(const mca_coll_adapt_message_t *message, bool send, int tag, ompi_communicator_t *comm,
+                                 ompi_request_complete_fn_t callback, void *data);
+
+/* -- coll_adapt_exchange.c ----------------------------------------------------------------------------------------- */
 
 /** Independent messages; of any two ranks, those between them are in one order on both. */
 typedef struct mca_coll_adapt_exchange_t {

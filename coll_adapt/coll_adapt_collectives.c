@@ -15,11 +15,6 @@ enum { SHORT_MESSAGE = 16384, SHORTEST_MESSAGE = 2048 };
 /* A ring of more ranks moves hardly less than a chain, which is one operation instead of many. */
 enum { MOST_IN_RING = 16 };
 
-static size_t bytes_of(const mca_coll_adapt_call_t *call)
-{
-    return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
-}
-
 static bool keeps_order(int algorithm)
 {
     return ADAPT_RECURSIVE_DOUBLING == algorithm
@@ -29,7 +24,7 @@ static bool keeps_order(int algorithm)
 /* An algorithm for who has not chosen one; in-order ones where the operation wants it. */
 static int choose(const mca_coll_adapt_call_t *call, bool in_order)
 {
-    const size_t bytes = bytes_of(call);
+    const size_t bytes = mca_coll_adapt_call_bytes(call);
 
     if (ADAPT_ALLREDUCE == call->collective && SHORTEST_MESSAGE >= bytes) {
         return ADAPT_RECURSIVE_DOUBLING;
@@ -65,7 +60,7 @@ static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
         opal_output(mca_coll_adapt_component.output,
                     "coll:adapt: %s (cid %d): %s, %zu bytes: %s, segments of %zu bytes, %d sends, %d receives",
                     call->comm->c_name, call->comm->c_contextid, mca_coll_adapt_collective_names[call->collective],
-                    bytes_of(call),
+                    mca_coll_adapt_call_bytes(call),
                     ADAPT_TREE_COUNT > algorithm ? mca_coll_adapt_trees[algorithm].name
                     : ADAPT_RING == algorithm    ? "ring"
                                                  : "recursive_doubling",

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/pml/pml.h"
-
 /* What is done with what has been received. */
 enum combine {
     NOTHING, /* only sent */
@@ -134,30 +132,17 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-/* The callback is set before the transfer starts, as in coll_adapt_op.c. */
 static void start(doubling_t *self, bool send, int peer)
 {
     const mca_coll_adapt_call_t *call = &self->call;
-    ompi_request_t *request;
+    const mca_coll_adapt_message_t message
+        = { .buffer = send ? call->rbuf : self->in, .count = call->count, .datatype = call->datatype, .peer = peer };
     int rc;
 
-    if (send) {
-        rc = MCA_PML_CALL(isend_init(call->rbuf, call->count, call->datatype, peer, self->tag,
-                                     MCA_PML_BASE_SEND_STANDARD, call->comm, &request));
-    } else {
-        rc = MCA_PML_CALL(irecv_init(self->in, call->count, call->datatype, peer, self->tag, call->comm, &request));
-    }
-    if (OMPI_SUCCESS == rc) {
-        request->req_complete_cb_data = self;
-        request->req_complete_cb = transfer_complete;
-        OPAL_THREAD_ADD_FETCH32(&self->active, 1);
-        rc = MCA_PML_CALL(start(1, &request));
-        if (OMPI_SUCCESS != rc) {
-            ompi_request_free(&request);
-            OPAL_THREAD_ADD_FETCH32(&self->active, -1);
-        }
-    }
+    OPAL_THREAD_ADD_FETCH32(&self->active, 1);
+    rc = mca_coll_adapt_message_start(&message, send, self->tag, call->comm, transfer_complete, self);
     if (OMPI_SUCCESS != rc) {
+        OPAL_THREAD_ADD_FETCH32(&self->active, -1);
         self->rc = rc;
     }
 }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/pml/pml.h"
-
 /* Sends, or receives. */
 struct lane {
     mca_coll_adapt_message_t *messages;
@@ -82,31 +80,6 @@ static int recv_complete(ompi_request_t *request)
     return complete(request, RECVS);
 }
 
-/* The callback is set before the transfer starts, as in coll_adapt_op.c. */
-static int start(exchange_t *self, int which, const mca_coll_adapt_message_t *message)
-{
-    ompi_request_t *request;
-    int rc;
-
-    if (SENDS == which) {
-        rc = MCA_PML_CALL(isend_init(message->buffer, message->count, message->datatype, message->peer, self->tag,
-                                     MCA_PML_BASE_SEND_STANDARD, self->comm, &request));
-    } else {
-        rc = MCA_PML_CALL(irecv_init(message->buffer, message->count, message->datatype, message->peer, self->tag,
-                                     self->comm, &request));
-    }
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    request->req_complete_cb_data = self;
-    request->req_complete_cb = SENDS == which ? send_complete : recv_complete;
-    rc = MCA_PML_CALL(start(1, &request));
-    if (OMPI_SUCCESS != rc) {
-        ompi_request_free(&request);
-    }
-    return rc;
-}
-
 /* How many of a lane may have been started: none more after an error. */
 static int limit(const exchange_t *self, const struct lane *lane, int done)
 {
@@ -158,7 +131,9 @@ static void advance(exchange_t *self)
             struct lane *lane = &self->lanes[which];
 
             while (lane->started < limits[which]) {
-                const int rc = start(self, which, &lane->messages[lane->started++]);
+                const int rc
+                    = mca_coll_adapt_message_start(&lane->messages[lane->started++], SENDS == which, self->tag,
+                                                   self->comm, SENDS == which ? send_complete : recv_complete, self);
 
                 if (OMPI_SUCCESS != rc) {
                     event(self, which, rc);

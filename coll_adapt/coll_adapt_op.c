@@ -53,34 +53,41 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-/*
- * A callback that is set on a request under way may be lost, where another thread completes the request at that moment.
- * Therefore the request is made first, then given its callback, then started.
- */
-static int transfer_start(mca_coll_adapt_transfer_t *transfer)
+int mca_coll_adapt_message_start(const mca_coll_adapt_message_t *message, bool send, int tag, ompi_communicator_t *comm,
+                                 ompi_request_complete_fn_t callback, void *data)
 {
-    const mca_coll_adapt_op_t *op = op_of(transfer->core);
-    const size_t units = units_of(op, transfer->segment);
-    const int tag = op->tags[transfer->half];
     ompi_request_t *request;
     int rc;
 
-    if (transfer->send) {
-        rc = MCA_PML_CALL(isend_init(transfer->buffer, units, op->unit, transfer->peer, tag,
-                                     MCA_PML_BASE_SEND_STANDARD, op->comm, &request));
+    if (send) {
+        rc = MCA_PML_CALL(isend_init(message->buffer, message->count, message->datatype, message->peer, tag,
+                                     MCA_PML_BASE_SEND_STANDARD, comm, &request));
     } else {
-        rc = MCA_PML_CALL(irecv_init(transfer->buffer, units, op->unit, transfer->peer, tag, op->comm, &request));
+        rc = MCA_PML_CALL(
+            irecv_init(message->buffer, message->count, message->datatype, message->peer, tag, comm, &request));
     }
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    request->req_complete_cb_data = transfer;
-    request->req_complete_cb = transfer_complete;
+    request->req_complete_cb_data = data;
+    request->req_complete_cb = callback;
     rc = MCA_PML_CALL(start(1, &request));
     if (OMPI_SUCCESS != rc) {
         ompi_request_free(&request);
     }
     return rc;
+}
+
+static int transfer_start(mca_coll_adapt_transfer_t *transfer)
+{
+    const mca_coll_adapt_op_t *op = op_of(transfer->core);
+    const mca_coll_adapt_message_t message = { .buffer = transfer->buffer,
+                                               .count = units_of(op, transfer->segment),
+                                               .datatype = op->unit,
+                                               .peer = transfer->peer };
+
+    return mca_coll_adapt_message_start(&message, transfer->send, op->tags[transfer->half], op->comm, transfer_complete,
+                                        transfer);
 }
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
@@ -121,9 +128,8 @@ static int bcast_deliver(mca_coll_adapt_core_t *core, size_t segment)
 }
 
 static const mca_coll_adapt_work_t bcast_in_place = { .place = bcast_place };
-static const mca_coll_adapt_work_t bcast_packed = { .place = bcast_place,
-                                                    .pack = bcast_pack,
-                                                    .deliver = bcast_deliver };
+static const mca_coll_adapt_work_t bcast_packed
+    = { .place = bcast_place, .pack = bcast_pack, .deliver = bcast_deliver };
 
 /* -- data of reductions: elements, in place in the user's buffers where they serve -- */
 
@@ -184,10 +190,8 @@ static int reduce_combine(mca_coll_adapt_core_t *core, size_t segment, void *in,
     return OMPI_SUCCESS;
 }
 
-static const mca_coll_adapt_work_t reduce_work = { .place = reduce_place,
-                                                   .inlet = reduce_inlet,
-                                                   .outlet = reduce_outlet,
-                                                   .combine = reduce_combine };
+static const mca_coll_adapt_work_t reduce_work
+    = { .place = reduce_place, .inlet = reduce_inlet, .outlet = reduce_outlet, .combine = reduce_combine };
 
 /* -- data of a barrier: none -- */
 
@@ -197,8 +201,8 @@ static void *barrier_place(mca_coll_adapt_core_t *core __opal_attribute_unused__
     return NULL;
 }
 
-static void *barrier_inlet(mca_coll_adapt_core_t *core __opal_attribute_unused__,
-                           int child __opal_attribute_unused__, int index __opal_attribute_unused__)
+static void *barrier_inlet(mca_coll_adapt_core_t *core __opal_attribute_unused__, int child __opal_attribute_unused__,
+                           int index __opal_attribute_unused__)
 {
     return NULL;
 }
@@ -210,10 +214,8 @@ static int barrier_combine(mca_coll_adapt_core_t *core __opal_attribute_unused__
     return OMPI_SUCCESS;
 }
 
-static const mca_coll_adapt_work_t barrier_work = { .place = barrier_place,
-                                                    .inlet = barrier_inlet,
-                                                    .outlet = barrier_place,
-                                                    .combine = barrier_combine };
+static const mca_coll_adapt_work_t barrier_work
+    = { .place = barrier_place, .inlet = barrier_inlet, .outlet = barrier_place, .combine = barrier_combine };
 
 /* -- life of an operation -- */
 
@@ -474,9 +476,9 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
 /* The part of a reduction that is a block: whole elements. */
 static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int block, int blocks)
 {
-    const size_t first = call->count / (size_t) blocks * (size_t) block
-                         + (call->count % (size_t) blocks < (size_t) block ? call->count % (size_t) blocks
-                                                                           : (size_t) block);
+    const size_t first
+        = call->count / (size_t) blocks * (size_t) block
+          + (call->count % (size_t) blocks < (size_t) block ? call->count % (size_t) blocks : (size_t) block);
     const size_t count = call->count / (size_t) blocks + ((size_t) block < call->count % (size_t) blocks ? 1 : 0);
     mca_coll_adapt_call_t part = *call;
     ptrdiff_t lb, extent;
@@ -550,8 +552,7 @@ void mca_coll_adapt_op_start(mca_coll_adapt_op_t *first)
     }
 }
 
-int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           ompi_request_t **request)
+int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request)
 {
     mca_coll_adapt_op_t *op = NULL;
     const int rc = mca_coll_adapt_op_make(call, how, true, &op);
@@ -560,8 +561,7 @@ int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_ada
     return rc;
 }
 
-int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           ompi_request_t **request)
+int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request)
 {
     mca_coll_adapt_op_t *op = NULL;
     const int rc = mca_coll_adapt_op_make(call, how, false, &op);

@@ -43,19 +43,6 @@ struct kind {
     void (*fold)(const unsigned char *left, unsigned char *right); /* right = left op right */
 };
 
-static uint32_t get(const unsigned char *from)
-{
-    uint32_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-static void put(unsigned char *to, uint32_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
 static double get_double(const unsigned char *from)
 {
     double value;
@@ -115,12 +102,12 @@ static MPI_Op op_max(void)
 
 static void int_set(unsigned char *element, uint64_t x)
 {
-    put(element, (uint32_t) (x % 100003));
+    t_put(element, (uint32_t) (x % 100003));
 }
 
 static void int_sum(const unsigned char *left, unsigned char *right)
 {
-    put(right, get(left) + get(right));
+    t_put(right, t_get(left) + t_get(right));
 }
 
 static void double_set(unsigned char *element, uint64_t x)
@@ -158,13 +145,13 @@ static MPI_Op op_minloc(void)
 
 static void minloc_set(unsigned char *element, uint64_t x)
 {
-    put(element, (uint32_t) (x % 5));
-    put(element + 4, (uint32_t) (x >> 40) % 1009);
+    t_put(element, (uint32_t) (x % 5));
+    t_put(element + 4, (uint32_t) (x >> 40) % 1009);
 }
 
 static void minloc_fold(const unsigned char *left, unsigned char *right)
 {
-    if (get(left) < get(right) || (get(left) == get(right) && get(left + 4) < get(right + 4))) {
+    if (t_get(left) < t_get(right) || (t_get(left) == t_get(right) && t_get(left + 4) < t_get(right + 4))) {
         memcpy(right, left, 8);
     }
 }
@@ -188,7 +175,7 @@ static MPI_Datatype type_gaps(void)
 
 static void gaps_set(unsigned char *element, uint64_t x)
 {
-    put(element, (uint32_t) (x >> 20));
+    t_put(element, (uint32_t) (x >> 20));
     double_set(element + 16, x);
 }
 
@@ -223,16 +210,16 @@ static MPI_Datatype type_affine(void)
 
 static void compose(const unsigned char *left, unsigned char *right, ptrdiff_t m, ptrdiff_t c)
 {
-    const uint64_t ml = get(left + m), cl = get(left + c), mr = get(right + m), cr = get(right + c);
+    const uint64_t ml = t_get(left + m), cl = t_get(left + c), mr = t_get(right + m), cr = t_get(right + c);
 
-    put(right + m, (uint32_t) (ml * mr % PRIME));
-    put(right + c, (uint32_t) ((ml * cr + cl) % PRIME));
+    t_put(right + m, (uint32_t) (ml * mr % PRIME));
+    t_put(right + c, (uint32_t) ((ml * cr + cl) % PRIME));
 }
 
 static void affine_set(unsigned char *element, uint64_t x)
 {
-    put(element, (uint32_t) (1 + x % (PRIME - 1)));
-    put(element + 4, (uint32_t) ((x >> 32) % PRIME));
+    t_put(element, (uint32_t) (1 + x % (PRIME - 1)));
+    t_put(element + 4, (uint32_t) ((x >> 32) % PRIME));
 }
 
 static void affine_fold(const unsigned char *left, unsigned char *right)
@@ -266,8 +253,8 @@ static MPI_Datatype type_low(void)
 
 static void low_set(unsigned char *element, uint64_t x)
 {
-    put(element + LOW_M, (uint32_t) (1 + x % (PRIME - 1)));
-    put(element + LOW_C, (uint32_t) ((x >> 32) % PRIME));
+    t_put(element + LOW_M, (uint32_t) (1 + x % (PRIME - 1)));
+    t_put(element + LOW_C, (uint32_t) ((x >> 32) % PRIME));
 }
 
 static void low_fold(const unsigned char *left, unsigned char *right)
@@ -299,7 +286,7 @@ static MPI_Datatype type_matrix(void)
 static void matrix_set(unsigned char *element, uint64_t x)
 {
     for (int i = 0; i < 4; ++i) {
-        put(element + 4 * i, (uint32_t) (x >> 9 * i));
+        t_put(element + 4 * i, (uint32_t) (x >> 9 * i));
     }
 }
 
@@ -310,7 +297,7 @@ static void matrix_fold(const unsigned char *left, unsigned char *right)
     memcpy(l, left, sizeof(l));
     memcpy(r, right, sizeof(r));
     for (int i = 0; i < 4; ++i) {
-        put(right + 4 * i, l[i / 2 * 2] * r[i % 2] + l[i / 2 * 2 + 1] * r[2 + i % 2]);
+        t_put(right + 4 * i, l[i / 2 * 2] * r[i % 2] + l[i / 2 * 2 + 1] * r[2 + i % 2]);
     }
 }
 

@@ -401,14 +401,6 @@ static void on_comm(MPI_Comm comm)
     }
 }
 
-static MPI_Comm split(int color, int key)
-{
-    MPI_Comm comm = MPI_COMM_NULL;
-
-    T_MPI(MPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
-    return comm;
-}
-
 static MPI_Comm split_nodes(void)
 {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -427,24 +419,24 @@ static void on_dup(void)
 
 static void on_odd_and_even(void)
 {
-    on_comm(split(t.rank % 2, t.rank));
+    on_comm(t_split(t.rank % 2, t.rank));
 }
 
 static void on_unequal_parts(void)
 {
-    on_comm(split(t.rank < (t.size + 2) / 3, t.rank));
+    on_comm(t_split(t.rank < (t.size + 2) / 3, t.rank));
 }
 
 static void on_reversed(void)
 {
-    on_comm(split(0, -t.rank));
+    on_comm(t_split(0, -t.rank));
 }
 
 static void on_single_ranks(void)
 {
     MPI_Comm comm = MPI_COMM_NULL;
 
-    on_comm(split(t.rank, 0));
+    on_comm(t_split(t.rank, 0));
     T_MPI(MPI_Comm_dup(MPI_COMM_SELF, &comm));
     on_comm(comm);
 }
@@ -461,7 +453,7 @@ static void on_leaders(void)
 
     MPI_Comm_rank(node, &place);
     T_MPI(MPI_Comm_free(&node));
-    on_comm(split(0 == place ? 0 : MPI_UNDEFINED, t.rank));
+    on_comm(t_split(0 == place ? 0 : MPI_UNDEFINED, t.rank));
 }
 
 /* A message from a rank of one group to all of the other. */
@@ -513,7 +505,7 @@ static void on_intercommunicator(void)
         t_skip("needs two ranks");
         return;
     }
-    local = split(low, t.rank);
+    local = t_split(low, t.rank);
     T_MPI(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, low ? first : 0, 5, &inter));
     across_groups(inter, low);
     across_groups(inter, !low);

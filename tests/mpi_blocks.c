@@ -72,19 +72,6 @@ static unsigned char *kind_word(const struct kind *kind, unsigned char *elements
            + (ptrdiff_t) (i % kind->words) * kind->stride;
 }
 
-static uint32_t get(const unsigned char *from)
-{
-    uint32_t value;
-
-    memcpy(&value, from, sizeof(value));
-    return value;
-}
-
-static void put(unsigned char *to, uint32_t value)
-{
-    memcpy(to, &value, sizeof(value));
-}
-
 /* ---- operations: right = left op right ---- */
 
 typedef void (*fold_t)(const uint32_t *left, uint32_t *right);
@@ -113,12 +100,12 @@ static void fold_all(void *in, void *inout, int count, const struct kind *kind, 
         uint32_t left[MOST_WORDS], right[MOST_WORDS];
 
         for (size_t w = 0; w < kind->words; ++w) {
-            left[w] = get(kind_word(kind, in, i + w));
-            right[w] = get(kind_word(kind, inout, i + w));
+            left[w] = t_get(kind_word(kind, in, i + w));
+            right[w] = t_get(kind_word(kind, inout, i + w));
         }
         fold(left, right);
         for (size_t w = 0; w < kind->words; ++w) {
-            put(kind_word(kind, inout, i + w), right[w]);
+            t_put(kind_word(kind, inout, i + w), right[w]);
         }
     }
 }
@@ -450,7 +437,7 @@ static void fill_block(const struct call *c, const struct side *side, unsigned c
                        struct route route)
 {
     for (size_t i = 0; i < route_words(c, route); ++i) {
-        put(side_word(side, bytes, block, i), route_value(c, route, i));
+        t_put(side_word(side, bytes, block, i), route_value(c, route, i));
     }
 }
 
@@ -484,7 +471,7 @@ static void fill_output(const struct call *c, const struct side *side, unsigned 
 
         reduced_values(c, i, side->kind.words, values);
         for (size_t w = 0; w < side->kind.words; ++w) {
-            put(side_word(side, bytes, 0, i + w), values[w]);
+            t_put(side_word(side, bytes, 0, i + w), values[w]);
         }
     }
 }
@@ -518,7 +505,7 @@ static void forget_operands(const struct call *c)
         words += (size_t) input->counts[b] * input->kind.words;
     }
     for (size_t i = result_words(c); i < words; ++i) {
-        put(side_word(side, side->image, 0, i), get(side_word(side, side->memory, 0, i)));
+        t_put(side_word(side, side->image, 0, i), t_get(side_word(side, side->memory, 0, i)));
     }
 }
 
@@ -772,14 +759,6 @@ static void on_comm(MPI_Comm comm)
     T_MPI(MPI_Comm_free(&comm));
 }
 
-static MPI_Comm split(int color, int key)
-{
-    MPI_Comm comm = MPI_COMM_NULL;
-
-    T_MPI(MPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
-    return comm;
-}
-
 static MPI_Comm duplicate(void)
 {
     MPI_Comm comm = MPI_COMM_NULL;
@@ -790,12 +769,12 @@ static MPI_Comm duplicate(void)
 
 static void on_odd_and_even(void)
 {
-    on_comm(split(t.rank % 2, t.rank));
+    on_comm(t_split(t.rank % 2, t.rank));
 }
 
 static void on_reversed(void)
 {
-    on_comm(split(0, -t.rank));
+    on_comm(t_split(0, -t.rank));
 }
 
 static void on_duplicate(void)
@@ -857,7 +836,7 @@ static void wait_for_all(MPI_Request *requests, uint64_t *own)
 static void many_at_once(void)
 {
     static struct call calls[COMMS][OUTSTANDING];
-    MPI_Comm comms[COMMS] = { duplicate(), split(0, -t.rank) };
+    MPI_Comm comms[COMMS] = { duplicate(), t_split(0, -t.rank) };
     MPI_Request requests[COMMS * OUTSTANDING];
     uint64_t shared = (uint64_t) seed, own = (uint64_t) seed * 1009 + (uint64_t) t.rank, key = first_key();
 

@@ -346,4 +346,29 @@ static inline unsigned char t_pattern(uint64_t key, size_t i)
     return (unsigned char) (x >> 56 ^ x >> 24);
 }
 
+/** A number in memory that need not be aligned. */
+T_UNUSED static uint32_t t_get(const unsigned char *from)
+{
+    uint32_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return value;
+}
+
+T_UNUSED static void t_put(unsigned char *to, uint32_t value)
+{
+    memcpy(to, &value, sizeof(value));
+}
+
+/* ---- communicators ---- */
+
+/** A part of the world; MPI_COMM_NULL where color is MPI_UNDEFINED. */
+T_UNUSED static MPI_Comm t_split(int color, int key)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+
+    T_MPI(MPI_Comm_split(MPI_COMM_WORLD, color, key, &comm));
+    return comm;
+}
+
 #endif

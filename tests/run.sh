@@ -215,7 +215,7 @@ run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PRO
     local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number
     local -a options program shapes
     IFS=, read -ra shapes <<<"$shape"
-    ((nodes == ${#shapes[@]})) || cluster_up "${#shapes[@]}"
+    ((nodes == ${#shapes[@]})) || cluster_up "${#shapes[@]}" || { cat "$tmp/up" >&2; exit 1; }
     for number in ${shape//,/ }; do
         ranks=$((ranks + number))
     done
