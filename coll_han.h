@@ -97,6 +97,7 @@ typedef struct mca_coll_han_params_t {
     mca_coll_adapt_tree_kind_t ibalg; /**< tree of ib, where imod is adapt */
     size_t ibs;                       /**< segment size inside ib, where imod is adapt; 0: whole segments */
     mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree */
+    int lanes;                        /**< of trees and rings of a reduction: ranks of a node that share its links */
     const char *why;                  /**< the rule, as text */
 } mca_coll_han_params_t;
 
@@ -117,6 +118,7 @@ typedef struct mca_coll_han_settings_t {
     int segsize;    /**< bytes, 0: the rules choose */
     int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
     int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
+    int lanes;      /**< 0: the rules choose */
 } mca_coll_han_settings_t;
 
 typedef struct mca_coll_han_component_t {
@@ -245,8 +247,12 @@ enum { HAN_TREES_KEPT = 256 };
 /** Most trees of a ring: with so many nodes a chain moves about as much. */
 enum { HAN_TREES_IN_RING = 16 };
 
+/** Most lanes; those of a ring are kept all at once. */
+enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
+
 typedef struct mca_coll_han_tree_t {
     bool made;
+    int lane;
     mca_coll_adapt_tree_kind_t low, up;
     mca_coll_adapt_tree_t tree;
 } mca_coll_han_tree_t;

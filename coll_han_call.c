@@ -22,8 +22,8 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
         snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
                  mca_coll_han_submodule_names[params->smod]);
     } else if (by_tree) {
-        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s", module->adapt->trees[params->ibalg].name,
-                 module->adapt->trees[params->sbalg].name);
+        snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s, lanes: %d",
+                 module->adapt->trees[params->ibalg].name, module->adapt->trees[params->sbalg].name, params->lanes);
     }
     if ((by_level || by_tree) && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;

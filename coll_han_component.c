@@ -98,27 +98,40 @@ static int register_algorithm(const char *collective, int *storage)
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
 
+/* What of a collective can be set beside its algorithm: only what has stages has submodules. */
+enum { SEGMENTS = 1, MODULES = 2, LANES = 4 };
+
+static const int settable[HAN_COLLECTIVE_COUNT] = {
+    [HAN_BCAST] = SEGMENTS | MODULES, [HAN_REDUCE] = SEGMENTS | LANES, [HAN_ALLREDUCE] = SEGMENTS | LANES,
+    [HAN_ALLGATHER] = SEGMENTS,       [HAN_ALLGATHERV] = SEGMENTS,     [HAN_REDUCE_SCATTER_BLOCK] = SEGMENTS,
+    [HAN_REDUCE_SCATTER] = SEGMENTS,
+};
+
 static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settings_t *settings)
 {
+    const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
     const char *collective = mca_coll_han_collective_names[id];
     char name[64], help[160];
-    int rc;
+    int rc = register_algorithm(collective, &settings->algorithm);
 
-    rc = register_algorithm(collective, &settings->algorithm);
-    settings->segsize = 0;
+    settings->segsize = settings->lanes = 0;
     settings->up_module = settings->low_module = HAN_AUTO;
-    if (OMPI_SUCCESS != rc || HAN_BARRIER == id || HAN_ALLTOALL <= id) {
-        return rc; /* nothing to cut */
+    if (OMPI_SUCCESS == rc && 0 != (SEGMENTS & settable[id])) {
+        snprintf(name, sizeof(name), "%s_segsize", collective);
+        snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
+        rc = coll_variable_number(self, name, help, 0, 1 << 30, &settings->segsize);
     }
-    snprintf(name, sizeof(name), "%s_segsize", collective);
-    snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
-    rc = coll_variable_number(&mca_coll_han_component.super.collm_version, name, help, 0, 1 << 30, &settings->segsize);
-    /* Only what has stages has submodules. */
-    if (OMPI_SUCCESS == rc && HAN_BCAST == id) {
-        rc = register_module(collective, HAN_UP, &settings->up_module);
+    if (OMPI_SUCCESS == rc && 0 != (LANES & settable[id])) {
+        snprintf(name, sizeof(name), "%s_lanes", collective);
+        snprintf(help, sizeof(help),
+                 "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of the message; "
+                 "0: the built-in rules choose",
+                 collective);
+        rc = coll_variable_number(self, name, help, 0, HAN_MOST_LANES, &settings->lanes);
     }
-    if (OMPI_SUCCESS == rc && HAN_BCAST == id) {
-        rc = register_module(collective, HAN_LOW, &settings->low_module);
+    for (int level = HAN_LOW; level < HAN_LEVEL_COUNT && 0 != (MODULES & settable[id]) && OMPI_SUCCESS == rc; ++level) {
+        rc = register_module(collective, (mca_coll_han_level_id_t) level,
+                             HAN_LOW == level ? &settings->low_module : &settings->up_module);
     }
     return rc;
 }

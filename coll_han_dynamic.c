@@ -41,12 +41,12 @@ struct rule {
     mca_coll_han_params_t params;
 };
 
-#define RULE(collective, from_nodes, from_bytes, how, nodes_kind, segment)                                             \
+#define RULE(collective, from_nodes, from_bytes, how, nodes_kind, segment, share)                                            \
     {                                                                                                                  \
         HAN_##collective, from_nodes, from_bytes,                                                                      \
         {                                                                                                              \
             .algorithm = HAN_##how, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                     \
-            .ibalg = ADAPT_TREE_##nodes_kind, .sbalg = ADAPT_TREE_LINEAR, .ibs = segment,                              \
+            .ibalg = ADAPT_TREE_##nodes_kind, .sbalg = ADAPT_TREE_LINEAR, .ibs = segment, .lanes = share,              \
             .why = "built-in rule from " #from_nodes " nodes and " #from_bytes " bytes on"                             \
         }                                                                                                              \
     }
@@ -55,56 +55,62 @@ struct rule {
  * Short messages: what counts is how many must be waited for one after another. With few nodes the root sends to each
  * leader itself, and every leader to each rank of its node. Middle ones: sent to many, a message costs its bytes as
  * often. Long ones: a chain between the nodes, in which each sends the message once, in segments as short as they can
- * be without their number counting; an allreduce as a ring.
+ * be without their number counting; an allreduce as a ring. Of long reductions several ranks of a node, each in a lane
+ * of its own, have a part: where one of them is late, the others use the link.
  */
 static const struct rule rules[] = {
-    RULE(BCAST, 2, 0, TREE, LINEAR, 0),
-    RULE(BCAST, 2, 8193, TREE, BINOMIAL, 0),
-    RULE(BCAST, 2, 12289, TREE, PIPELINE, 8192),
-    RULE(BCAST, 2, 65537, TREE, PIPELINE, 16384),
-    RULE(BCAST, 5, 0, TREE, LINEAR, 0),
-    RULE(BCAST, 5, 4097, TREE, BINOMIAL, 0),
-    RULE(BCAST, 5, 12289, TREE, PIPELINE, 8192),
-    RULE(BCAST, 5, 65537, TREE, PIPELINE, 16384),
-    RULE(BCAST, 9, 0, TREE, KNOMIAL, 0),
-    RULE(BCAST, 9, 8193, TREE, BINOMIAL, 0),
-    RULE(BCAST, 9, 16385, TREE, PIPELINE, 8192),
-    RULE(BCAST, 9, 65537, TREE, PIPELINE, 16384),
-    RULE(REDUCE, 2, 0, TREE, LINEAR, 0),
-    RULE(REDUCE, 2, 8193, TREE, PIPELINE, 8192),
-    RULE(REDUCE, 2, 65537, TREE, PIPELINE, 16384),
-    RULE(REDUCE, 5, 0, TREE, LINEAR, 0),
-    RULE(REDUCE, 5, 4097, TREE, BINOMIAL, 0),
-    RULE(REDUCE, 5, 12289, TREE, PIPELINE, 8192),
-    RULE(REDUCE, 5, 65537, TREE, PIPELINE, 16384),
-    RULE(REDUCE, 9, 0, TREE, KNOMIAL, 0),
-    RULE(REDUCE, 9, 2049, TREE, BINOMIAL, 0),
-    RULE(REDUCE, 9, 16385, TREE, PIPELINE, 8192),
-    RULE(REDUCE, 9, 65537, TREE, PIPELINE, 16384),
-    RULE(ALLREDUCE, 2, 0, TREE, LINEAR, 0),
-    RULE(ALLREDUCE, 2, 4097, TREE, BINOMIAL, 0),
-    RULE(ALLREDUCE, 2, 8193, RING, LINEAR, 8192),
-    RULE(ALLREDUCE, 2, 24577, RING, PIPELINE, 16384),
-    RULE(ALLREDUCE, 9, 0, TREE, KNOMIAL, 0),
-    RULE(ALLREDUCE, 9, 8193, TREE, BINOMIAL, 0),
-    RULE(ALLREDUCE, 9, 16385, RING, PIPELINE, 16384),
-    RULE(BARRIER, 2, 0, TREE, LINEAR, 0),
-    RULE(BARRIER, 9, 0, TREE, KNOMIAL, 0),
-    RULE(ALLGATHER, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(ALLGATHER, 2, 4096, TREE, PIPELINE, 16384),
-    RULE(ALLGATHERV, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(ALLGATHERV, 2, 4096, TREE, PIPELINE, 16384),
-    RULE(REDUCE_SCATTER_BLOCK, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(REDUCE_SCATTER_BLOCK, 2, 4096, TREE, PIPELINE, 16384),
-    RULE(REDUCE_SCATTER, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(REDUCE_SCATTER, 2, 4096, TREE, PIPELINE, 16384),
-    RULE(ALLTOALL, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(ALLTOALL, 2, 4096, EXCHANGE, LINEAR, 0),
-    RULE(ALLTOALLV, 2, 0, EXCHANGE, LINEAR, 0),
-    RULE(GATHER, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(GATHER, 2, 4096, EXCHANGE, LINEAR, 0),
-    RULE(SCATTER, 2, 0, FALLBACK, LINEAR, 0),
-    RULE(SCATTER, 2, 4096, EXCHANGE, LINEAR, 0),
+    RULE(BCAST, 2, 0, TREE, LINEAR, 0, 1),
+    RULE(BCAST, 2, 8193, TREE, BINOMIAL, 0, 1),
+    RULE(BCAST, 2, 12289, TREE, PIPELINE, 8192, 1),
+    RULE(BCAST, 2, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(BCAST, 5, 0, TREE, LINEAR, 0, 1),
+    RULE(BCAST, 5, 4097, TREE, BINOMIAL, 0, 1),
+    RULE(BCAST, 5, 12289, TREE, PIPELINE, 8192, 1),
+    RULE(BCAST, 5, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(BCAST, 9, 0, TREE, KNOMIAL, 0, 1),
+    RULE(BCAST, 9, 8193, TREE, BINOMIAL, 0, 1),
+    RULE(BCAST, 9, 16385, TREE, PIPELINE, 8192, 1),
+    RULE(BCAST, 9, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE, 2, 0, TREE, LINEAR, 0, 1),
+    RULE(REDUCE, 2, 8193, TREE, PIPELINE, 8192, 1),
+    RULE(REDUCE, 2, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE, 2, 1048577, TREE, PIPELINE, 16384, 4),
+    RULE(REDUCE, 5, 0, TREE, LINEAR, 0, 1),
+    RULE(REDUCE, 5, 4097, TREE, BINOMIAL, 0, 1),
+    RULE(REDUCE, 5, 12289, TREE, PIPELINE, 8192, 1),
+    RULE(REDUCE, 5, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE, 5, 1048577, TREE, PIPELINE, 16384, 4),
+    RULE(REDUCE, 9, 0, TREE, KNOMIAL, 0, 1),
+    RULE(REDUCE, 9, 2049, TREE, BINOMIAL, 0, 1),
+    RULE(REDUCE, 9, 16385, TREE, PIPELINE, 8192, 1),
+    RULE(REDUCE, 9, 65537, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE, 9, 1048577, TREE, PIPELINE, 16384, 4),
+    RULE(ALLREDUCE, 2, 0, TREE, LINEAR, 0, 1),
+    RULE(ALLREDUCE, 2, 4097, TREE, BINOMIAL, 0, 1),
+    RULE(ALLREDUCE, 2, 8193, RING, LINEAR, 8192, 1),
+    RULE(ALLREDUCE, 2, 24577, RING, PIPELINE, 16384, 1),
+    RULE(ALLREDUCE, 2, 131073, RING, PIPELINE, 16384, 4),
+    RULE(ALLREDUCE, 9, 0, TREE, KNOMIAL, 0, 1),
+    RULE(ALLREDUCE, 9, 8193, TREE, BINOMIAL, 0, 1),
+    RULE(ALLREDUCE, 9, 16385, RING, PIPELINE, 16384, 1),
+    RULE(ALLREDUCE, 9, 131073, RING, PIPELINE, 16384, 4),
+    RULE(BARRIER, 2, 0, TREE, LINEAR, 0, 1),
+    RULE(BARRIER, 9, 0, TREE, KNOMIAL, 0, 1),
+    RULE(ALLGATHER, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(ALLGATHER, 2, 4096, TREE, PIPELINE, 16384, 1),
+    RULE(ALLGATHERV, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(ALLGATHERV, 2, 4096, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE_SCATTER_BLOCK, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(REDUCE_SCATTER_BLOCK, 2, 4096, TREE, PIPELINE, 16384, 1),
+    RULE(REDUCE_SCATTER, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(REDUCE_SCATTER, 2, 4096, TREE, PIPELINE, 16384, 1),
+    RULE(ALLTOALL, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(ALLTOALL, 2, 4096, EXCHANGE, LINEAR, 0, 1),
+    RULE(ALLTOALLV, 2, 0, EXCHANGE, LINEAR, 0, 1),
+    RULE(GATHER, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(GATHER, 2, 4096, EXCHANGE, LINEAR, 0, 1),
+    RULE(SCATTER, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(SCATTER, 2, 4096, EXCHANGE, LINEAR, 0, 1),
 };
 
 /* Up to this many ranks of a node are served by its leader, one after another. */
@@ -112,7 +118,7 @@ enum { FEW_RANKS = 8 };
 
 static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
 {
-    mca_coll_han_params_t params = { .algorithm = HAN_FALLBACK, .why = "no rule fits" };
+    mca_coll_han_params_t params = { .algorithm = HAN_FALLBACK, .lanes = 1, .why = "no rule fits" };
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
         if (rules[i].collective == input->collective && rules[i].nodes <= input->nodes
@@ -136,6 +142,10 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
             params->algorithm = HAN_TREE;
         }
     }
+    if (0 < settings->lanes) {
+        params->lanes = settings->lanes;
+        params->why = "lanes set by the user";
+    }
     if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
         params->algorithm = HAN_PIPELINE;
         params->why = "submodules set by the user";
@@ -150,6 +160,16 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->algorithm = (mca_coll_han_algorithm_id_t) settings->algorithm;
         params->why = "algorithm set by the user";
     }
+}
+
+/* As many lanes as a node has ranks, and as trees can be kept. Only a reduction can be cut into blocks for them. */
+static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
+{
+    if (HAN_REDUCE != input->collective && HAN_ALLREDUCE != input->collective) {
+        return 1;
+    }
+    lanes = lanes < input->ppn ? lanes : input->ppn;
+    return lanes < HAN_MOST_LANES ? lanes : HAN_MOST_LANES;
 }
 
 mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
@@ -167,6 +187,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
                                                        : HAN_FALLBACK;
         params.why = "the algorithm does not serve this call";
     }
+    params.lanes = limit_lanes(params.lanes, input);
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {
         params.fs = input->bytes;
     }

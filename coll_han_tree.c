@@ -7,9 +7,15 @@
 
 #include <stdlib.h>
 
+/* The rank of a group that talks to other nodes: in lane 0 the leader, in each lane another one. */
+static int rank_of_lane(const mca_coll_han_topology_t *topology, int group, int lane)
+{
+    return mca_coll_han_topology_group(topology, group)[lane % mca_coll_han_topology_group_size(topology, group)];
+}
+
 /* Children in both trees: those between the nodes first, for they are far away. */
-static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology, const int *members,
-                         const mca_coll_adapt_tree_t *up, const mca_coll_adapt_tree_t *low)
+static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology, int lane,
+                         const int *members, const mca_coll_adapt_tree_t *up, const mca_coll_adapt_tree_t *low)
 {
     tree->child_count = up->child_count + low->child_count;
     tree->children = 0 == tree->child_count ? NULL : malloc((size_t) tree->child_count * sizeof(int));
@@ -17,7 +23,7 @@ static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topolog
         return 0 == tree->child_count ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     for (int i = 0; i < up->child_count; ++i) {
-        tree->children[i] = mca_coll_han_topology_leader(topology, up->children[i]);
+        tree->children[i] = rank_of_lane(topology, up->children[i], lane);
     }
     for (int i = 0; i < low->child_count; ++i) {
         tree->children[up->child_count + i] = members[low->children[i]];
@@ -40,64 +46,63 @@ static int make_low(const mca_coll_han_module_t *module, mca_coll_adapt_tree_kin
  * root that does not lead its node sends to its node first, which reaches the leader. So only leaders talk to other
  * nodes, whatever the root: few connections, which matters where each costs something in every poll of the network.
  */
-static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root,
+static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root, int lane,
                      mca_coll_adapt_tree_t *tree)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank], place = topology->place_of[rank];
     const int *members = mca_coll_han_topology_group(topology, group);
     const int size = mca_coll_han_topology_group_size(topology, group), root_group = topology->group_of[root];
+    const int leader = topology->place_of[rank_of_lane(topology, group, lane)];
     mca_coll_adapt_tree_t up = { .parent = -1 }, low = { .parent = -1 };
-    int rc = make_low(module, params->sbalg, size, root_group == group ? topology->place_of[root] : 0, place, &low);
+    int rc
+        = make_low(module, params->sbalg, size, root_group == group ? topology->place_of[root] : leader, place, &low);
 
     *tree = (mca_coll_adapt_tree_t){ .root = root, .parent = -1 };
-    if (0 == rc && 0 == place) {
+    if (0 == rc && leader == place) {
         rc = module->adapt->tree_make(&up, params->ibalg, HAN_RADIX, topology->group_count, root_group, group);
     }
     if (0 == rc) {
         if (-1 != low.parent) {
             tree->parent = members[low.parent];
         } else if (-1 != up.parent) {
-            tree->parent = mca_coll_han_topology_leader(topology, up.parent);
+            tree->parent = rank_of_lane(topology, up.parent, lane);
         }
-        rc = glue_children(tree, topology, members, &up, &low);
+        rc = glue_children(tree, topology, lane, members, &up, &low);
     }
     module->adapt->tree_free(&up);
     module->adapt->tree_free(&low);
     return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-/* Where the tree of a root is kept: those of one call are in different places. */
-static mca_coll_han_tree_t *place_of_tree(mca_coll_han_module_t *module, int root)
-{
-    const mca_coll_han_topology_t *topology = &module->topology;
-
-    return &module
-                ->trees[(topology->place_of[root] * topology->group_count + topology->group_of[root]) % HAN_TREES_KEPT];
-}
-
-/* The tree of these kinds and this root: kept from an earlier call, or made. NULL where memory is short. */
+/* The tree of these kinds, this root and lane: kept in this place from an earlier call, or made. NULL: no memory. */
 static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
-                                              int root)
+                                              int place, int root, int lane)
 {
-    mca_coll_han_tree_t *kept = place_of_tree(module, root);
+    mca_coll_han_tree_t *kept = &module->trees[place % HAN_TREES_KEPT];
 
-    if (kept->made && kept->tree.root == root && kept->low == params->sbalg && kept->up == params->ibalg) {
+    if (kept->made && kept->tree.root == root && kept->lane == lane && kept->low == params->sbalg
+        && kept->up == params->ibalg) {
         return &kept->tree;
     }
     module->adapt->tree_free(&kept->tree);
-    kept->made = OMPI_SUCCESS == make_tree(module, params, root, &kept->tree);
+    kept->made = OMPI_SUCCESS == make_tree(module, params, root, lane, &kept->tree);
+    kept->lane = lane;
     kept->low = params->sbalg;
     kept->up = params->ibalg;
     return kept->made ? &kept->tree : NULL;
 }
 
-/* The trees of a call: of each of several calls that are one; of a ring one for each node, rooted there; else one. */
+/*
+ * The trees of a call, each kept in another place. Of several calls that are one: one for each. Of a ring: one for each
+ * node in each lane, rooted there. Otherwise one for each lane.
+ */
 static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
                       const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
-    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= topology->group_count;
+    const int nodes = topology->group_count;
+    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= nodes;
 
     if (NULL == module->trees) {
         module->trees = calloc(HAN_TREES_KEPT, sizeof(*module->trees));
@@ -106,16 +111,22 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
         }
     }
     *count = 0;
-    while (ring ? *count < topology->group_count : NULL != call) {
-        const int root = ring ? mca_coll_han_topology_leader(topology, *count) : call->root;
+    do {
+        for (int lane = 0; lane < params->lanes; ++lane) {
+            for (int group = 0; group < (ring ? nodes : 1); ++group) {
+                const int root = ring ? rank_of_lane(topology, group, lane) : call->root;
+                const int place
+                    = ring ? lane * nodes + group : topology->place_of[root] * nodes + topology->group_of[root] + lane;
 
-        trees[*count] = find_tree(module, params, root);
-        if (NULL == trees[*count]) {
-            return OMPI_ERR_OUT_OF_RESOURCE;
+                trees[*count] = find_tree(module, params, place, root, lane);
+                if (NULL == trees[*count]) {
+                    return OMPI_ERR_OUT_OF_RESOURCE;
+                }
+                ++*count;
+            }
         }
-        ++*count;
-        call = ring ? call : call->next;
-    }
+        call = call->next;
+    } while (NULL != call);
     return OMPI_SUCCESS;
 }
 
