@@ -14,29 +14,10 @@
 #include "ompi/mca/coll/base/base.h"
 
 #include "coll_adapt/coll_adapt.h"
+#include "coll_han_collectives.h"
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
 #include "common/coll_packing.h"
-
-/** The collectives that HAN has; an index of arrays. */
-typedef enum {
-    HAN_BCAST,
-    HAN_REDUCE,
-    HAN_ALLREDUCE,
-    HAN_BARRIER,
-    HAN_ALLGATHER,
-    HAN_ALLGATHERV,
-    HAN_REDUCE_SCATTER_BLOCK,
-    HAN_REDUCE_SCATTER,
-    HAN_ALLTOALL,
-    HAN_ALLTOALLV,
-    HAN_GATHER,
-    HAN_SCATTER,
-    HAN_COLLECTIVE_COUNT
-} mca_coll_han_collective_t;
-
-/** The forms of a collective; an index of arrays. */
-typedef enum { HAN_BLOCKING, HAN_NONBLOCKING, HAN_PERSISTENT, HAN_FORM_COUNT } mca_coll_han_form_t;
 
 /** The levels. Today two; the engine does not know how many there are. */
 typedef enum {
@@ -72,6 +53,7 @@ typedef enum {
     HAN_TREE,
     HAN_RING,
     HAN_EXCHANGE,
+    HAN_LEADERS,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -84,7 +66,10 @@ typedef struct mca_coll_han_input_t {
     int ppn;      /**< ranks of the largest group */
     size_t bytes; /**< packed */
     mca_coll_han_form_t form;
-    bool adapt; /**< the communicator has a module of adapt */
+    bool adapt;       /**< the communicator has a module of adapt */
+    bool in_order;    /**< every node holds consecutive ranks */
+    bool in_place;    /**< of collectives without a root */
+    bool keeps_order; /**< the operation does not commute */
 } mca_coll_han_input_t;
 
 /** The outcome of a decision (HAN paper, table II). */
@@ -199,38 +184,12 @@ typedef struct mca_coll_han_level_t {
 /** The module that did a collective before HAN came. */
 typedef struct mca_coll_han_fallback_t {
     union {
-        mca_coll_base_module_bcast_fn_t bcast;
-        mca_coll_base_module_ibcast_fn_t ibcast;
-        mca_coll_base_module_bcast_init_fn_t bcast_init;
-        mca_coll_base_module_reduce_fn_t reduce;
-        mca_coll_base_module_ireduce_fn_t ireduce;
-        mca_coll_base_module_reduce_init_fn_t reduce_init;
-        mca_coll_base_module_allreduce_fn_t allreduce;
-        mca_coll_base_module_iallreduce_fn_t iallreduce;
-        mca_coll_base_module_allreduce_init_fn_t allreduce_init;
-        mca_coll_base_module_barrier_fn_t barrier;
-        mca_coll_base_module_ibarrier_fn_t ibarrier;
-        mca_coll_base_module_barrier_init_fn_t barrier_init;
-        mca_coll_base_module_allgather_fn_t allgather;
-        mca_coll_base_module_iallgather_fn_t iallgather;
-        mca_coll_base_module_allgatherv_fn_t allgatherv;
-        mca_coll_base_module_iallgatherv_fn_t iallgatherv;
-        mca_coll_base_module_reduce_scatter_block_fn_t reduce_scatter_block;
-        mca_coll_base_module_ireduce_scatter_block_fn_t ireduce_scatter_block;
-        mca_coll_base_module_reduce_scatter_fn_t reduce_scatter;
-        mca_coll_base_module_ireduce_scatter_fn_t ireduce_scatter;
-        mca_coll_base_module_alltoall_fn_t alltoall;
-        mca_coll_base_module_ialltoall_fn_t ialltoall;
-        mca_coll_base_module_alltoall_init_fn_t alltoall_init;
-        mca_coll_base_module_alltoallv_fn_t alltoallv;
-        mca_coll_base_module_ialltoallv_fn_t ialltoallv;
-        mca_coll_base_module_alltoallv_init_fn_t alltoallv_init;
-        mca_coll_base_module_gather_fn_t gather;
-        mca_coll_base_module_igather_fn_t igather;
-        mca_coll_base_module_gather_init_fn_t gather_init;
-        mca_coll_base_module_scatter_fn_t scatter;
-        mca_coll_base_module_iscatter_fn_t iscatter;
-        mca_coll_base_module_scatter_init_fn_t scatter_init;
+#define HAN_FUNCTIONS(number, name, parameters, arguments, send, recv, op, root, performer)                            \
+    mca_coll_base_module_##name##_fn_t name;                                                                           \
+    mca_coll_base_module_i##name##_fn_t i##name;                                                                       \
+    mca_coll_base_module_##name##_init_fn_t name##_init;
+        HAN_COLLECTIVES(HAN_FUNCTIONS)
+#undef HAN_FUNCTIONS
     } fn;
     mca_coll_base_module_t *module;
 } mca_coll_han_fallback_t;
@@ -364,28 +323,64 @@ bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule);
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
 
+/* -- coll_han_entry.c ---------------------------------------------------------------------------------------------- */
+
+/** Gives the module its functions. */
+void mca_coll_han_entry_install(mca_coll_han_module_t *module);
+
+/** Keeps what did the collectives until now; false where one of them had nobody. */
+bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communicator_t *comm);
+
+/** Lets go of what save has kept. */
+void mca_coll_han_entry_forget(mca_coll_han_module_t *module);
+
 /* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
+
+/** What performers return where nothing has been done yet, and the fallback is to do the call; no error is this. */
+enum { HAN_TO_FALLBACK = 1 };
 
 /**
  * Decides how a call is done, and says so to who wants to know.
  *
- * @param bytes of the message, packed; where each rank has a block: of one, on average
+ * @returns HAN_TO_FALLBACK, OMPI_SUCCESS, or an error
  */
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                             mca_coll_han_form_t form, size_t bytes, mca_coll_han_params_t *params);
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                             mca_coll_han_params_t *params);
 
-/** What mca_coll_han_call returns where the saved fallback is to do the call; no error code has this value. */
-enum { HAN_TO_FALLBACK = 1 };
+/** Of a rank's block: elements. */
+static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int rank)
+{
+    return NULL == side->counts ? side->count : side->counts[rank];
+}
+
+/** Of a buffer of blocks, those of so many ranks from this one on. All lie one behind the other, or count is 1. */
+mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count);
+
+/** A buffer of one block. */
+static inline mca_coll_adapt_data_t mca_coll_han_side_whole(const mca_coll_han_side_t *side)
+{
+    return (mca_coll_adapt_data_t){ side->buffer, (size_t) side->count, side->type };
+}
+
+/* -- coll_han_{bcast,reduce,allreduce,barrier,allgather,reduce_scatter,alltoall,gather,scatter,scan}.c ------------- */
 
 /**
- * Decides how a call is done, says so, and does it.
+ * Performs a call.
  *
- * @param call as adapt would do it
  * @param request of the nonblocking and persistent forms
  * @returns HAN_TO_FALLBACK where nothing has been done yet, and HAN will not; else OMPI_SUCCESS or an error
  */
-int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
-                      const mca_coll_adapt_call_t *call, ompi_request_t **request);
+typedef int mca_coll_han_performer_t(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                                     ompi_request_t **request);
+
+mca_coll_han_performer_t mca_coll_han_perform_bcast, mca_coll_han_perform_reduce, mca_coll_han_perform_allreduce,
+    mca_coll_han_perform_barrier, mca_coll_han_perform_allgather, mca_coll_han_perform_reduce_scatter,
+    mca_coll_han_perform_alltoall, mca_coll_han_perform_gather, mca_coll_han_perform_scatter,
+    mca_coll_han_perform_scan;
+
+/** An allreduce through the leaders. */
+int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                                   ompi_request_t **request);
 
 /* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
 
@@ -399,110 +394,76 @@ int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t c
 int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
-/* -- coll_han_barrier.c -------------------------------------------------------------------------------------------- */
-
-int mca_coll_han_barrier_intra(ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
-                              mca_coll_base_module_t *module);
-
-/* -- coll_han_bcast.c ---------------------------------------------------------------------------------------------- */
-
-/** A broadcast level by level: algorithms simple and pipeline. */
-int mca_coll_han_bcast_levels(mca_coll_han_module_t *module, const mca_coll_adapt_call_t *call,
-                              const mca_coll_han_params_t *params);
-
-int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                             mca_coll_base_module_t *module);
-int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                        ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                            struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module);
-
-/* -- coll_han_reduce.c --------------------------------------------------------------------------------------------- */
-
-int mca_coll_han_reduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                              int root, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
-                         ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                             int root, ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
-                             mca_coll_base_module_t *module);
-
-/* -- coll_han_allreduce.c ------------------------------------------------------------------------------------------ */
-
-int mca_coll_han_allreduce_intra(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                                 ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                                ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
-                                mca_coll_base_module_t *module);
-
-/* -- coll_han_allgather.c ------------------------------------------------------------------------------------------ */
-
-int mca_coll_han_allgather_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                                 ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_iallgather(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                            ompi_datatype_t *rtype, ompi_communicator_t *comm, ompi_request_t **request,
-                            mca_coll_base_module_t *module);
-int mca_coll_han_allgatherv_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
-                                  const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
-                                  mca_coll_base_module_t *module);
-int mca_coll_han_iallgatherv(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
-                             const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
-                             ompi_request_t **request, mca_coll_base_module_t *module);
-
-/* -- coll_han_reduce_scatter.c ------------------------------------------------------------------------------------- */
-
-int mca_coll_han_reduce_scatter_block_intra(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
-                                            ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ireduce_scatter_block(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
-                                       ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
-                                       mca_coll_base_module_t *module);
-int mca_coll_han_reduce_scatter_intra(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
-                                      ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ireduce_scatter(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
-                                 ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
-                                 mca_coll_base_module_t *module);
-
 /* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
 
-int mca_coll_han_alltoall_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                                ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ialltoall(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                           ompi_datatype_t *rtype, ompi_communicator_t *comm, ompi_request_t **request,
-                           mca_coll_base_module_t *module);
-int mca_coll_han_alltoall_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                               ompi_datatype_t *rtype, ompi_communicator_t *comm, struct ompi_info_t *info,
-                               ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_alltoallv_intra(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
-                                 void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
-                                 ompi_communicator_t *comm, mca_coll_base_module_t *module);
-int mca_coll_han_ialltoallv(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
-                            void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
-                            ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_alltoallv_init(const void *sbuf, const int *scounts, const int *splaces, ompi_datatype_t *stype,
-                                void *rbuf, const int *rcounts, const int *rplaces, ompi_datatype_t *rtype,
-                                ompi_communicator_t *comm, struct ompi_info_t *info, ompi_request_t **request,
-                                mca_coll_base_module_t *module);
-int mca_coll_han_gather_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                              ompi_datatype_t *rtype, int root, ompi_communicator_t *comm,
-                              mca_coll_base_module_t *module);
-int mca_coll_han_igather(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                         ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, ompi_request_t **request,
-                         mca_coll_base_module_t *module);
-int mca_coll_han_gather_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                             ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, struct ompi_info_t *info,
-                             ompi_request_t **request, mca_coll_base_module_t *module);
-int mca_coll_han_scatter_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                               ompi_datatype_t *rtype, int root, ompi_communicator_t *comm,
-                               mca_coll_base_module_t *module);
-int mca_coll_han_iscatter(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                          ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, ompi_request_t **request,
-                          mca_coll_base_module_t *module);
-int mca_coll_han_scatter_init(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                              ompi_datatype_t *rtype, int root, ompi_communicator_t *comm, struct ompi_info_t *info,
-                              ompi_request_t **request, mca_coll_base_module_t *module);
+/**
+ * Messages straight from rank to rank: alltoall, gather, scatter and their v-forms. In the order in which a rank sends,
+ * all ranks of a node send to one other node at a time, and no two of them to one rank; so every node receives from one
+ * other node, and no link is asked for more than it carries.
+ */
+int mca_coll_han_exchange(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+
+/* -- coll_han_leaders.c -------------------------------------------------------------------------------------------- */
+
+/**
+ * Collectives of short blocks: the ranks of a node send to their leader, leaders tell each other what their nodes have,
+ * in one message for each other node, and pass on to their ranks what these want. What is written here is the part of
+ * one rank. In a rooted collective the root leads its node.
+ */
+typedef struct mca_coll_han_leaders_t {
+    mca_coll_adapt_schedule_t schedule;
+    const mca_coll_han_args_t *args;
+    const mca_coll_han_topology_t *topology;
+    int rank, group;
+    const int *members; /**< [size] ranks of its group */
+    int size;
+    int leader; /**< of its group */
+} mca_coll_han_leaders_t;
+
+/** Temporary memory in equal parts, each for one operand. */
+typedef struct mca_coll_han_parts_t {
+    mca_coll_adapt_data_t first;
+    ptrdiff_t stride;
+} mca_coll_han_parts_t;
+
+mca_coll_han_leaders_t mca_coll_han_leaders_begin(const mca_coll_han_module_t *module, const mca_coll_han_args_t *args);
+
+/** Memory for so many operands of this many elements. */
+mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders, int parts, size_t count,
+                                                ompi_datatype_t *type);
+
+static inline mca_coll_adapt_data_t mca_coll_han_leaders_part(const mca_coll_han_parts_t *parts, int i)
+{
+    mca_coll_adapt_data_t part = parts->first;
+
+    part.buffer = (char *) part.buffer + i * parts->stride;
+    return part;
+}
+
+/** What a rank puts into a reduction. */
+mca_coll_adapt_data_t mca_coll_han_leaders_operand(const mca_coll_han_leaders_t *leaders, size_t count);
+
+/** At a leader: combines the operands of its node, in the order of ranks. Returns where; may be written to. */
+mca_coll_adapt_data_t mca_coll_han_leaders_reduce(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own);
+
+/** What goes to each leader, or comes from it: [groups of the topology], all zero. NULL where memory is short. */
+mca_coll_adapt_data_t *mca_coll_han_leaders_list(mca_coll_han_leaders_t *leaders);
+
+/** At a leader: sends to[g] to each other leader, and receives from[g]. A round, not ended yet. */
+void mca_coll_han_leaders_swap(mca_coll_han_leaders_t *leaders, const mca_coll_adapt_data_t *to,
+                               const mca_coll_adapt_data_t *from);
+
+/**
+ * At a leader: sends to[g] to each other leader, and combines what they send with its own, in the order of groups, so
+ * that equal operands give equal results. Its own is to[own group], and may be written to. Returns where the result is.
+ */
+mca_coll_adapt_data_t mca_coll_han_leaders_combine(mca_coll_han_leaders_t *leaders, const mca_coll_adapt_data_t *to);
+
+/** So many elements of a buffer, from this one on. */
+mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t first, size_t count);
+
+/** Ends the schedule, and performs it. */
+int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const mca_coll_han_module_t *module,
+                                 ompi_request_t **request);
 
 #endif

@@ -1,129 +1,205 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Allgather, MPI_Allgatherv: as many broadcasts as there are ranks, each over the topology-aware tree of its root,
- * with one request. Between the nodes these trees are chains that begin at different nodes: together they are a ring.
+ * MPI_Allgather, MPI_Allgatherv. Long blocks: as many broadcasts as there are ranks, each over the topology-aware tree
+ * of its root, with one request; between the nodes these trees are chains that begin at different nodes: together they
+ * are a ring. Short ones: through the leaders.
  */
 #include "coll_han.h"
 
 #include <stdlib.h>
 
-/* The receive buffer. */
-struct target {
-    void *rbuf;
-    ompi_datatype_t *type;
-    const int *counts; /* NULL: count of each rank */
-    const int *places; /* NULL: one behind the other; in extents */
-    int count;
-};
+/* -- tree -- */
 
-static int count_of(const struct target *target, int rank)
-{
-    return NULL == target->counts ? target->count : target->counts[rank];
-}
-
-static void *block_of(const struct target *target, int rank)
-{
-    const ptrdiff_t place = NULL == target->places ? (ptrdiff_t) rank * target->count : target->places[rank];
-    ptrdiff_t lb, extent;
-
-    ompi_datatype_get_extent(target->type, &lb, &extent);
-    return (char *) target->rbuf + place * extent;
-}
-
-/* Of a block, on average. */
-static size_t bytes_of(const struct target *target, int size)
-{
-    size_t units = 0;
-
-    for (int rank = 0; rank < size; ++rank) {
-        units += (size_t) count_of(target, rank);
-    }
-    return units * target->type->super.size / (size_t) size;
-}
-
-static int perform(mca_coll_han_module_t *han, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
-                   const void *sbuf, int scount, ompi_datatype_t *stype, const struct target *target,
+static int by_tree(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
                    ompi_request_t **request)
 {
     const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
-    mca_coll_adapt_call_t *calls;
-    mca_coll_han_params_t params;
-    int rc = mca_coll_han_call_decide(han, collective, form, bytes_of(target, size), &params);
+    const mca_coll_han_side_t *send = &args->send;
+    mca_coll_adapt_call_t *calls = malloc((size_t) size * sizeof(*calls));
+    int rc = OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS != rc || HAN_FALLBACK == params.algorithm) {
-        return OMPI_SUCCESS == rc ? HAN_TO_FALLBACK : rc;
-    }
-    calls = malloc((size_t) size * sizeof(*calls));
     if (NULL == calls) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     for (int root = 0; root < size; ++root) {
-        calls[root]
-            = mca_coll_adapt_bcast_call(block_of(target, root), count_of(target, root), target->type, root, han->comm);
+        const mca_coll_adapt_data_t block = mca_coll_han_side_blocks(&args->recv, root, 1);
+
+        calls[root] = mca_coll_adapt_bcast_call(block.buffer, (int) block.count, block.datatype, root, han->comm);
         calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
     }
-    if (MPI_IN_PLACE != sbuf) {
-        rc = ompi_datatype_sndrcv((void *) sbuf, scount, stype, block_of(target, rank), count_of(target, rank),
-                                  target->type);
+    if (MPI_IN_PLACE != send->buffer) {
+        rc = ompi_datatype_sndrcv(send->buffer, send->count, send->type, calls[rank].rbuf, (int) calls[rank].count,
+                                  args->recv.type);
     }
     if (OMPI_SUCCESS == rc) {
-        rc = mca_coll_han_call_tree(han, form, calls, &params, request);
+        rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
     }
     free(calls);
     return rc;
 }
 
-int mca_coll_han_allgather_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                                 ompi_datatype_t *rtype, ompi_communicator_t *comm, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLGATHER][HAN_BLOCKING];
-    const struct target target = { .rbuf = rbuf, .type = rtype, .count = rcount };
-    const int rc = perform(han, HAN_ALLGATHER, HAN_BLOCKING, sbuf, scount, stype, &target, NULL);
+/* -- leaders -- */
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.allgather(sbuf, scount, stype, rbuf, rcount, rtype, comm, fallback->module);
+/* All blocks, packed, group by group. */
+struct blocks {
+    char *memory;
+    size_t *first; /* [size + 1] where each begins, in the order of members */
+};
+
+/* Those from one place in the order of members to another one. */
+static mca_coll_adapt_data_t range(const struct blocks *blocks, int from, int to)
+{
+    return (mca_coll_adapt_data_t){ .buffer = blocks->memory + blocks->first[from],
+                                    .count = blocks->first[to] - blocks->first[from],
+                                    .datatype = MPI_PACKED };
 }
 
-int mca_coll_han_iallgather(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, int rcount,
-                            ompi_datatype_t *rtype, ompi_communicator_t *comm, ompi_request_t **request,
-                            mca_coll_base_module_t *module)
+static mca_coll_adapt_data_t groups_range(const mca_coll_han_leaders_t *leaders, const struct blocks *blocks, int group,
+                                          int count)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLGATHER][HAN_NONBLOCKING];
-    const struct target target = { .rbuf = rbuf, .type = rtype, .count = rcount };
-    const int rc = perform(han, HAN_ALLGATHER, HAN_NONBLOCKING, sbuf, scount, stype, &target, request);
-
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.iallgather(sbuf, scount, stype, rbuf, rcount, rtype, comm, request, fallback->module);
+    return range(blocks, leaders->topology->first[group], leaders->topology->first[group + count]);
 }
 
-int mca_coll_han_allgatherv_intra(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
-                                  const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
-                                  mca_coll_base_module_t *module)
+/* Everything this rank has is in memory of its own. Returns false where there is none. */
+static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLGATHERV][HAN_BLOCKING];
-    const struct target target = { .rbuf = rbuf, .type = rtype, .counts = rcounts, .places = places };
-    const int rc = perform(han, HAN_ALLGATHERV, HAN_BLOCKING, sbuf, scount, stype, &target, NULL);
+    const int size = leaders->topology->size;
+    const mca_coll_han_side_t *side = &leaders->args->recv;
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.allgatherv(sbuf, scount, stype, rbuf, rcounts, places, rtype, comm, fallback->module);
+    blocks->first
+        = (void *) mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) (size + 1) * sizeof(*blocks->first));
+    if (NULL == blocks->first) {
+        return false;
+    }
+    blocks->first[0] = 0;
+    for (int i = 0; i < size; ++i) {
+        blocks->first[i + 1]
+            = blocks->first[i]
+              + side->type->super.size * (size_t) mca_coll_han_side_count(side, leaders->topology->members[i]);
+    }
+    blocks->memory = mca_coll_adapt_schedule_memory(&leaders->schedule, blocks->first[size]);
+    return NULL != blocks->memory;
 }
 
-int mca_coll_han_iallgatherv(const void *sbuf, int scount, ompi_datatype_t *stype, void *rbuf, const int *rcounts,
-                             const int *places, ompi_datatype_t *rtype, ompi_communicator_t *comm,
-                             ompi_request_t **request, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_ALLGATHERV][HAN_NONBLOCKING];
-    const struct target target = { .rbuf = rbuf, .type = rtype, .counts = rcounts, .places = places };
-    const int rc = perform(han, HAN_ALLGATHERV, HAN_NONBLOCKING, sbuf, scount, stype, &target, request);
+/* Up to so many nodes a leader sends to each other one; more are told in rounds, what is known twice as much in each.
+ */
+enum { FEW_NODES = 8 };
 
-    return HAN_TO_FALLBACK != rc ? rc
-                                 : fallback->fn.iallgatherv(sbuf, scount, stype, rbuf, rcounts, places, rtype, comm,
-                                                            request, fallback->module);
+static void swap_directly(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    mca_coll_adapt_data_t *to = mca_coll_han_leaders_list(leaders), *from = mca_coll_han_leaders_list(leaders);
+
+    for (int group = 0; NULL != to && NULL != from && group < leaders->topology->group_count; ++group) {
+        to[group] = groups_range(leaders, blocks, leaders->group, 1);
+        from[group] = groups_range(leaders, blocks, group, 1);
+    }
+    if (NULL != to && NULL != from) {
+        mca_coll_han_leaders_swap(leaders, to, from);
+    }
+    mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+}
+
+/* To or from a leader: the blocks of so many groups up to this one; before group 0 comes the last one. */
+static void pass(mca_coll_han_leaders_t *leaders, const struct blocks *blocks, int group, int count, bool send,
+                 int peer)
+{
+    const int groups = leaders->topology->group_count, here = count <= group + 1 ? count : group + 1;
+    const mca_coll_adapt_data_t pieces[] = { groups_range(leaders, blocks, group + 1 - here, here),
+                                             groups_range(leaders, blocks, groups - (count - here), count - here) };
+
+    for (int i = 0; i < (count == here ? 1 : 2); ++i) {
+        if (send) {
+            mca_coll_adapt_schedule_send(&leaders->schedule, pieces[i], peer);
+        } else {
+            mca_coll_adapt_schedule_recv(&leaders->schedule, pieces[i], peer);
+        }
+    }
+}
+
+/* After a round with this distance each leader has the blocks of twice as many groups, up to its own. */
+static void swap_in_rounds(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    const int groups = leaders->topology->group_count, group = leaders->group;
+
+    for (int distance = 1; distance < groups; distance *= 2) {
+        const int count = distance < groups - distance ? distance : groups - distance;
+        const int next = (group + distance) % groups, last = (group + groups - distance) % groups;
+
+        pass(leaders, blocks, last, count, false, mca_coll_han_topology_leader(leaders->topology, last));
+        pass(leaders, blocks, group, count, true, mca_coll_han_topology_leader(leaders->topology, next));
+        mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+    }
+}
+
+/* What a rank has, in the receive buffer or in memory of its own, goes where it belongs. */
+static void unpack(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    const mca_coll_han_side_t *side = &leaders->args->recv;
+
+    if (NULL == side->counts && leaders->topology->in_order) {
+        mca_coll_adapt_schedule_copy(&leaders->schedule, range(blocks, 0, leaders->topology->size),
+                                     mca_coll_han_side_blocks(side, 0, leaders->topology->size));
+        return;
+    }
+    for (int i = 0; i < leaders->topology->size; ++i) {
+        mca_coll_adapt_schedule_copy(&leaders->schedule, range(blocks, i, i + 1),
+                                     mca_coll_han_side_blocks(side, leaders->topology->members[i], 1));
+    }
+}
+
+static void fill_leader(mca_coll_han_leaders_t *leaders, const struct blocks *blocks, mca_coll_adapt_data_t own)
+{
+    mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
+    const int first = leaders->topology->first[leaders->group];
+
+    for (int i = 1; i < leaders->size; ++i) {
+        mca_coll_adapt_schedule_recv(schedule, range(blocks, first + i, first + i + 1), leaders->members[i]);
+    }
+    mca_coll_adapt_schedule_copy(schedule, own, range(blocks, first, first + 1));
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    if (FEW_NODES >= leaders->topology->group_count) {
+        swap_directly(leaders, blocks);
+    } else {
+        swap_in_rounds(leaders, blocks);
+    }
+    for (int i = 1; i < leaders->size; ++i) {
+        mca_coll_adapt_schedule_send(schedule, range(blocks, 0, leaders->topology->size), leaders->members[i]);
+    }
+    unpack(leaders, blocks);
+}
+
+static void fill_member(mca_coll_han_leaders_t *leaders, const struct blocks *blocks, mca_coll_adapt_data_t own)
+{
+    mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
+
+    mca_coll_adapt_schedule_send(schedule, own, leaders->leader);
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    mca_coll_adapt_schedule_recv(schedule, range(blocks, 0, leaders->topology->size), leaders->leader);
+    unpack(leaders, blocks);
+}
+
+static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+{
+    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
+    const mca_coll_adapt_data_t own = MPI_IN_PLACE == args->send.buffer
+                                          ? mca_coll_han_side_blocks(&args->recv, leaders.rank, 1)
+                                          : mca_coll_han_side_whole(&args->send);
+    struct blocks blocks;
+
+    if (make_blocks(&leaders, &blocks)) {
+        (leaders.rank == leaders.leader ? fill_leader : fill_member)(&leaders, &blocks, own);
+    }
+    return mca_coll_han_leaders_perform(&leaders, han, request);
+}
+
+int mca_coll_han_perform_allgather(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                                   ompi_request_t **request)
+{
+    mca_coll_han_params_t params;
+    const int rc = mca_coll_han_call_decide(han, args, &params);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    return HAN_TREE == params.algorithm ? by_tree(han, args, &params, request) : by_leaders(han, args, request);
 }

@@ -40,8 +40,7 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : 1;
 }
 
-int mca_coll_han_bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t *todo,
-                              const mca_coll_han_params_t *params)
+static int by_levels(mca_coll_han_module_t *han, const mca_coll_adapt_call_t *todo, const mca_coll_han_params_t *params)
 {
     mca_coll_han_call_t call = { .module = han };
     mca_coll_han_plan_t plan;
@@ -61,42 +60,21 @@ int mca_coll_han_bcast_levels(mca_coll_han_module_t *han, const mca_coll_adapt_c
     return rc;
 }
 
-int mca_coll_han_bcast_intra(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                             mca_coll_base_module_t *module)
+int mca_coll_han_perform_bcast(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_BLOCKING];
-    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
+    const mca_coll_han_side_t *side = &args->recv;
+    const mca_coll_adapt_call_t call
+        = mca_coll_adapt_bcast_call(side->buffer, side->count, side->type, args->root, han->comm);
+    mca_coll_han_params_t params;
     int rc;
 
-    if (0 == datatype->super.size * (size_t) count) {
+    if (HAN_BLOCKING == args->form && 0 == mca_coll_adapt_call_bytes(&call)) {
         return OMPI_SUCCESS;
     }
-    rc = mca_coll_han_call(han, HAN_BCAST, HAN_BLOCKING, &call, NULL);
-    return HAN_TO_FALLBACK != rc ? rc : fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
-}
-
-int mca_coll_han_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                        ompi_request_t **request, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_NONBLOCKING];
-    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
-    const int rc = mca_coll_han_call(han, HAN_BCAST, HAN_NONBLOCKING, &call, request);
-
-    return HAN_TO_FALLBACK != rc ? rc
-                                 : fallback->fn.ibcast(buffer, count, datatype, root, comm, request, fallback->module);
-}
-
-int mca_coll_han_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                            struct ompi_info_t *info, ompi_request_t **request, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_BCAST][HAN_PERSISTENT];
-    const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
-    const int rc = mca_coll_han_call(han, HAN_BCAST, HAN_PERSISTENT, &call, request);
-
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.bcast_init(buffer, count, datatype, root, comm, info, request, fallback->module);
+    rc = mca_coll_han_call_decide(han, args, &params);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    return HAN_TREE == params.algorithm ? mca_coll_han_call_tree(han, args->form, &call, &params, request)
+                                        : by_levels(han, &call, &params);
 }

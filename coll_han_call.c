@@ -37,20 +37,57 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
                 mca_coll_han_algorithms[params->algorithm].name, how, params->why);
 }
 
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                             mca_coll_han_form_t form, size_t bytes, mca_coll_han_params_t *params)
+/*
+ * Packed bytes of the message, or of a block, on average: equal on all ranks. Of rooted collectives a rank that is not
+ * the root knows one side only; where blocks differ and not all ranks know all of them, no decision depends on bytes.
+ */
+static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
 {
-    const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == form);
+    const mca_coll_han_side_t *side = &args->recv;
+    size_t units = 0;
+
+    switch (args->collective) {
+    case HAN_BARRIER:
+    case HAN_ALLTOALLV:
+    case HAN_GATHERV:
+    case HAN_SCATTERV:
+        return 0;
+    case HAN_GATHER:
+        side = rank == args->root ? &args->recv : &args->send;
+        break;
+    case HAN_SCATTER:
+        side = rank == args->root ? &args->send : &args->recv;
+        break;
+    default:
+        break;
+    }
+    if (NULL == side->counts) {
+        return side->type->super.size * (size_t) side->count;
+    }
+    for (int i = 0; i < size; ++i) {
+        units += (size_t) side->counts[i];
+    }
+    return units * side->type->super.size / (size_t) size;
+}
+
+int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                             mca_coll_han_params_t *params)
+{
+    const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
+    const mca_coll_han_topology_t *topology = &module->topology;
     const mca_coll_han_input_t input = {
-        .collective = collective,
-        .nodes = module->topology.group_count,
-        .ppn = module->topology.largest,
-        .bytes = bytes,
-        .form = form,
+        .collective = args->collective,
+        .nodes = topology->group_count,
+        .ppn = topology->largest,
+        .bytes = bytes_of(args, ompi_comm_size(module->comm), ompi_comm_rank(module->comm)),
+        .form = args->form,
         .adapt = NULL != module->adapt,
+        .in_order = topology->in_order,
+        .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
+        .keeps_order = NULL != args->op && !ompi_op_is_commute(args->op),
     };
 
-    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != form) {
+    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "the topology is not known yet" };
     } else if (OMPI_SUCCESS != rc) {
         return rc;
@@ -58,26 +95,16 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, mca_coll_han_collect
         *params = mca_coll_han_decide(&input);
     }
     say(module, &input, params);
-    return OMPI_SUCCESS;
+    return HAN_FALLBACK == params->algorithm ? HAN_TO_FALLBACK : OMPI_SUCCESS;
 }
 
-int mca_coll_han_call(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
-                      const mca_coll_adapt_call_t *call, ompi_request_t **request)
+mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count)
 {
-    const size_t bytes = mca_coll_adapt_call_bytes(call);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(module, collective, form, bytes, &params);
+    const ptrdiff_t place = NULL == side->places ? (ptrdiff_t) rank * side->count : side->places[rank];
+    ptrdiff_t lb, extent;
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    switch (params.algorithm) {
-    case HAN_FALLBACK:
-        return HAN_TO_FALLBACK;
-    case HAN_SIMPLE:
-    case HAN_PIPELINE:
-        return mca_coll_han_bcast_levels(module, call, &params);
-    default:
-        return mca_coll_han_call_tree(module, form, call, &params, request);
-    }
+    ompi_datatype_get_extent(side->type, &lb, &extent);
+    return (mca_coll_adapt_data_t){ .buffer = (char *) side->buffer + place * extent,
+                                    .count = (size_t) mca_coll_han_side_count(side, rank) * (size_t) count,
+                                    .datatype = side->type };
 }

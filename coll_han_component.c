@@ -6,18 +6,8 @@
 #include "common/coll_variables.h"
 
 const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
-    [HAN_BCAST] = "bcast",
-    [HAN_REDUCE] = "reduce",
-    [HAN_ALLREDUCE] = "allreduce",
-    [HAN_BARRIER] = "barrier",
-    [HAN_ALLGATHER] = "allgather",
-    [HAN_ALLGATHERV] = "allgatherv",
-    [HAN_REDUCE_SCATTER_BLOCK] = "reduce_scatter_block",
-    [HAN_REDUCE_SCATTER] = "reduce_scatter",
-    [HAN_ALLTOALL] = "alltoall",
-    [HAN_ALLTOALLV] = "alltoallv",
-    [HAN_GATHER] = "gather",
-    [HAN_SCATTER] = "scatter",
+#define NAME(number, name, parameters, arguments, send, recv, op, root, performer) [HAN_##number] = #name,
+    HAN_COLLECTIVES(NAME)
 };
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
@@ -105,6 +95,8 @@ static const int settable[HAN_COLLECTIVE_COUNT] = {
     [HAN_BCAST] = SEGMENTS | MODULES, [HAN_REDUCE] = SEGMENTS | LANES, [HAN_ALLREDUCE] = SEGMENTS | LANES,
     [HAN_ALLGATHER] = SEGMENTS,       [HAN_ALLGATHERV] = SEGMENTS,     [HAN_REDUCE_SCATTER_BLOCK] = SEGMENTS,
     [HAN_REDUCE_SCATTER] = SEGMENTS,
+    [HAN_SCAN] = SEGMENTS,
+    [HAN_EXSCAN] = SEGMENTS,
 };
 
 static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settings_t *settings)

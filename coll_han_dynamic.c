@@ -8,26 +8,98 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_TREE] = { "tree", "all levels at once: adapt over the topology-aware tree, without sub-communicators" },
     [HAN_RING] = { "ring", "tree, in one block for each node, which is rooted there" },
     [HAN_EXCHANGE] = { "exchange", "messages from rank to rank, in an order that spreads them over the nodes" },
+    [HAN_LEADERS] = { "leaders", "through the node leaders, which have one message for each other node" },
 };
 
-/* Preconditions. Only blocking bcast goes level by level; adapt must be there for a tree, and if each rank has one, all
- * must be kept; a ring is an allreduce. */
-static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
+#define BIT(algorithm) (1u << HAN_##algorithm)
+
+/* What there is for each collective beside the fallback. */
+static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
+    [HAN_BCAST] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE),
+    [HAN_REDUCE] = BIT(TREE),
+    [HAN_ALLREDUCE] = BIT(TREE) | BIT(RING) | BIT(LEADERS),
+    [HAN_BARRIER] = BIT(TREE) | BIT(LEADERS),
+    [HAN_ALLGATHER] = BIT(TREE) | BIT(LEADERS),
+    [HAN_ALLGATHERV] = BIT(TREE) | BIT(LEADERS),
+    [HAN_REDUCE_SCATTER_BLOCK] = BIT(TREE) | BIT(LEADERS),
+    [HAN_REDUCE_SCATTER] = BIT(TREE) | BIT(LEADERS),
+    [HAN_ALLTOALL] = BIT(EXCHANGE) | BIT(LEADERS),
+    [HAN_ALLTOALLV] = BIT(EXCHANGE),
+    [HAN_GATHER] = BIT(EXCHANGE) | BIT(LEADERS),
+    [HAN_GATHERV] = BIT(EXCHANGE),
+    [HAN_SCATTER] = BIT(EXCHANGE) | BIT(LEADERS),
+    [HAN_SCATTERV] = BIT(EXCHANGE),
+    [HAN_SCAN] = BIT(LEADERS),
+    [HAN_EXSCAN] = BIT(LEADERS),
+};
+
+/* A leader of an alltoall sorts blocks of so many pairs of ranks at most: by then it is better to send them apart. */
+enum { MOST_PAIRS = 16384 };
+
+/*
+ * Where each rank has a tree, all must be kept; own blocks must be in place before a persistent allgather starts, and
+ * results in place of a reduce_scatter wait until it ends.
+ */
+static bool tree_fits(const mca_coll_han_input_t *input)
 {
-    switch (algorithm) {
-    case HAN_SIMPLE:
-    case HAN_PIPELINE:
-        return HAN_BCAST == input->collective && HAN_BLOCKING == input->form;
-    case HAN_TREE:
-        return input->adapt && HAN_ALLTOALL > input->collective
-               && (HAN_ALLGATHER > input->collective || HAN_TREES_KEPT / input->nodes >= input->ppn);
-    case HAN_RING:
-        return input->adapt && HAN_ALLREDUCE == input->collective;
-    case HAN_EXCHANGE:
-        return input->adapt && HAN_ALLTOALL <= input->collective;
+    switch (input->collective) {
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+        return HAN_TREES_KEPT / input->nodes >= input->ppn && (HAN_PERSISTENT != input->form || input->in_place);
+    case HAN_REDUCE_SCATTER_BLOCK:
+    case HAN_REDUCE_SCATTER:
+        return HAN_TREES_KEPT / input->nodes >= input->ppn && (HAN_BLOCKING == input->form || !input->in_place);
     default:
         return true;
     }
+}
+
+/* Nodes combine what their ranks have, in the order of ranks only where each holds consecutive ones. */
+static bool leaders_fit(const mca_coll_han_input_t *input)
+{
+    switch (input->collective) {
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return input->in_order;
+    case HAN_ALLTOALL:
+        return !input->in_place && MOST_PAIRS / input->ppn / input->ppn >= input->nodes;
+    default:
+        return input->in_order || !input->keeps_order;
+    }
+}
+
+/* Whether an algorithm serves a call. */
+static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
+{
+    if (0 == (algorithms_of[input->collective] & (1u << algorithm))) {
+        return false;
+    }
+    switch (algorithm) {
+    case HAN_SIMPLE:
+    case HAN_PIPELINE:
+        return HAN_BLOCKING == input->form;
+    case HAN_TREE:
+        return input->adapt && tree_fits(input);
+    case HAN_LEADERS:
+        return input->adapt && leaders_fit(input);
+    case HAN_EXCHANGE:
+        return input->adapt && !input->in_place;
+    default:
+        return input->adapt;
+    }
+}
+
+/* What does a call that the chosen algorithm does not serve. */
+static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input)
+{
+    static const mca_coll_han_algorithm_id_t order[]
+        = { HAN_PIPELINE, HAN_TREE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
+    size_t i = 0;
+
+    while (HAN_FALLBACK != order[i] && !fits(order[i], input)) {
+        ++i;
+    }
+    return order[i];
 }
 
 /* Largest segment: inner collectives count in int. */
@@ -107,6 +179,10 @@ static const struct rule rules[] = {
     RULE(ALLTOALL, 2, 0, FALLBACK, LINEAR, 0, 1),
     RULE(ALLTOALL, 2, 4096, EXCHANGE, LINEAR, 0, 1),
     RULE(ALLTOALLV, 2, 0, EXCHANGE, LINEAR, 0, 1),
+    RULE(GATHERV, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(SCATTERV, 2, 0, FALLBACK, LINEAR, 0, 1),
+    RULE(SCAN, 2, 0, LEADERS, LINEAR, 16384, 1),
+    RULE(EXSCAN, 2, 0, LEADERS, LINEAR, 16384, 1),
     RULE(GATHER, 2, 0, FALLBACK, LINEAR, 0, 1),
     RULE(GATHER, 2, 4096, EXCHANGE, LINEAR, 0, 1),
     RULE(SCATTER, 2, 0, FALLBACK, LINEAR, 0, 1),
@@ -181,10 +257,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
     }
     by_user(&params, &mca_coll_han_component.settings[input->collective]);
     if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
-        params.algorithm = fits(HAN_PIPELINE, input)   ? HAN_PIPELINE
-                           : fits(HAN_TREE, input)     ? HAN_TREE
-                           : fits(HAN_EXCHANGE, input) ? HAN_EXCHANGE
-                                                       : HAN_FALLBACK;
+        params.algorithm = substitute(input);
         params.why = "the algorithm does not serve this call";
     }
     params.lanes = limit_lanes(params.lanes, input);

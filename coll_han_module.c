@@ -12,33 +12,6 @@
 /* Scratch memory up to this size stays with the module between calls. */
 enum { SCRATCH_KEPT = 8 << 20 };
 
-/* Where Open MPI keeps the function of a collective and its module in a communicator. */
-struct slot {
-    size_t function;
-    size_t module;
-};
-
-#define SLOT(name)                                                                                                     \
-    {                                                                                                                  \
-        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
-    }
-
-static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = {
-    [HAN_BCAST] = { SLOT(bcast), SLOT(ibcast), SLOT(bcast_init) },
-    [HAN_REDUCE] = { SLOT(reduce), SLOT(ireduce), SLOT(reduce_init) },
-    [HAN_ALLREDUCE] = { SLOT(allreduce), SLOT(iallreduce), SLOT(allreduce_init) },
-    [HAN_BARRIER] = { SLOT(barrier), SLOT(ibarrier), SLOT(barrier_init) },
-    [HAN_ALLGATHER] = { SLOT(allgather), SLOT(iallgather), SLOT(allgather_init) },
-    [HAN_ALLGATHERV] = { SLOT(allgatherv), SLOT(iallgatherv), SLOT(allgatherv_init) },
-    [HAN_REDUCE_SCATTER_BLOCK]
-    = { SLOT(reduce_scatter_block), SLOT(ireduce_scatter_block), SLOT(reduce_scatter_block_init) },
-    [HAN_REDUCE_SCATTER] = { SLOT(reduce_scatter), SLOT(ireduce_scatter), SLOT(reduce_scatter_init) },
-    [HAN_ALLTOALL] = { SLOT(alltoall), SLOT(ialltoall), SLOT(alltoall_init) },
-    [HAN_ALLTOALLV] = { SLOT(alltoallv), SLOT(ialltoallv), SLOT(alltoallv_init) },
-    [HAN_GATHER] = { SLOT(gather), SLOT(igather), SLOT(gather_init) },
-    [HAN_SCATTER] = { SLOT(scatter), SLOT(iscatter), SLOT(scatter_init) },
-};
-
 /* -- life of a module -- */
 
 static void module_construct(mca_coll_han_module_t *module)
@@ -62,24 +35,12 @@ static void level_free(mca_coll_han_level_t *level)
     memset(level, 0, sizeof(*level));
 }
 
-static void fallback_free(mca_coll_han_fallback_t *fallback)
-{
-    if (NULL != fallback->module) {
-        OBJ_RELEASE(fallback->module);
-    }
-    memset(fallback, 0, sizeof(*fallback));
-}
-
 static void module_destruct(mca_coll_han_module_t *module)
 {
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
     }
-    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        for (int form = 0; form < HAN_FORM_COUNT; ++form) {
-            fallback_free(&module->fallbacks[collective][form]);
-        }
-    }
+    mca_coll_han_entry_forget(module);
     if (NULL != module->adapt) {
         for (int i = 0; NULL != module->trees && i < HAN_TREES_KEPT; ++i) {
             module->adapt->tree_free(&module->trees[i].tree);
@@ -93,21 +54,6 @@ static void module_destruct(mca_coll_han_module_t *module)
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
-
-/* Keeps what did a collective until now; false where nothing did. */
-static bool fallback_save(mca_coll_han_fallback_t *fallback, const ompi_communicator_t *comm, const struct slot *slot)
-{
-    const char *table = (const char *) comm->c_coll;
-
-    memcpy(&fallback->fn, table + slot->function, sizeof(fallback->fn));
-    memcpy(&fallback->module, table + slot->module, sizeof(fallback->module));
-    if (NULL == fallback->fn.bcast || NULL == fallback->module) {
-        memset(fallback, 0, sizeof(*fallback));
-        return false;
-    }
-    OBJ_RETAIN(fallback->module);
-    return true;
-}
 
 /* The communicator's own module of adapt, where it is the one that comes with HAN. */
 static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm)
@@ -126,13 +72,8 @@ static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
-    bool complete = true;
+    const bool complete = mca_coll_han_entry_save(module, comm);
 
-    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        for (int form = 0; form < HAN_FORM_COUNT; ++form) {
-            complete = fallback_save(&module->fallbacks[collective][form], comm, &slots[collective][form]) && complete;
-        }
-    }
     module->adapt = find_adapt(comm);
     if (NULL != module->adapt) {
         OBJ_RETAIN(module->adapt);
@@ -187,38 +128,7 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
     module->comm = comm;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
-    module->super.coll_bcast = mca_coll_han_bcast_intra;
-    module->super.coll_ibcast = mca_coll_han_ibcast;
-    module->super.coll_bcast_init = mca_coll_han_bcast_init;
-    module->super.coll_reduce = mca_coll_han_reduce_intra;
-    module->super.coll_ireduce = mca_coll_han_ireduce;
-    module->super.coll_reduce_init = mca_coll_han_reduce_init;
-    module->super.coll_allreduce = mca_coll_han_allreduce_intra;
-    module->super.coll_iallreduce = mca_coll_han_iallreduce;
-    module->super.coll_allreduce_init = mca_coll_han_allreduce_init;
-    module->super.coll_barrier = mca_coll_han_barrier_intra;
-    module->super.coll_ibarrier = mca_coll_han_ibarrier;
-    module->super.coll_barrier_init = mca_coll_han_barrier_init;
-    module->super.coll_allgather = mca_coll_han_allgather_intra;
-    module->super.coll_iallgather = mca_coll_han_iallgather;
-    module->super.coll_allgatherv = mca_coll_han_allgatherv_intra;
-    module->super.coll_iallgatherv = mca_coll_han_iallgatherv;
-    module->super.coll_reduce_scatter_block = mca_coll_han_reduce_scatter_block_intra;
-    module->super.coll_ireduce_scatter_block = mca_coll_han_ireduce_scatter_block;
-    module->super.coll_reduce_scatter = mca_coll_han_reduce_scatter_intra;
-    module->super.coll_ireduce_scatter = mca_coll_han_ireduce_scatter;
-    module->super.coll_alltoall = mca_coll_han_alltoall_intra;
-    module->super.coll_ialltoall = mca_coll_han_ialltoall;
-    module->super.coll_alltoall_init = mca_coll_han_alltoall_init;
-    module->super.coll_alltoallv = mca_coll_han_alltoallv_intra;
-    module->super.coll_ialltoallv = mca_coll_han_ialltoallv;
-    module->super.coll_alltoallv_init = mca_coll_han_alltoallv_init;
-    module->super.coll_gather = mca_coll_han_gather_intra;
-    module->super.coll_igather = mca_coll_han_igather;
-    module->super.coll_gather_init = mca_coll_han_gather_init;
-    module->super.coll_scatter = mca_coll_han_scatter_intra;
-    module->super.coll_iscatter = mca_coll_han_iscatter;
-    module->super.coll_scatter_init = mca_coll_han_scatter_init;
+    mca_coll_han_entry_install(module);
     return &module->super;
 }
 

@@ -1,155 +1,186 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Reduce_scatter_block, MPI_Reduce_scatter: as many reduces as there are ranks, each over the topology-aware tree
- * of its root, with one request. Between the nodes these trees are chains that end at different nodes: together a ring.
+ * MPI_Reduce_scatter_block, MPI_Reduce_scatter. Long blocks: as many reduces as there are ranks, each over the
+ * topology-aware tree of its root, with one request; between the nodes these trees are chains that end at different
+ * nodes: together a ring. Short ones: through the leaders.
  */
 #include "coll_han.h"
 
 #include <stdlib.h>
 
-/* The arguments. */
-struct work {
-    const void *sbuf;
-    void *rbuf;
-    const int *counts; /* NULL: count of each rank */
-    int count;
-    ompi_datatype_t *type;
-    ompi_op_t *op;
-};
-
-static int count_of(const struct work *work, int rank)
+/* Of all blocks. */
+static size_t count_all(const mca_coll_han_side_t *side, int size)
 {
-    return NULL == work->counts ? work->count : work->counts[rank];
-}
-
-/* Of a block, on average. */
-static size_t bytes_of(const struct work *work, int size)
-{
-    size_t units = 0;
+    size_t count = 0;
 
     for (int rank = 0; rank < size; ++rank) {
-        units += (size_t) count_of(work, rank);
+        count += (size_t) mca_coll_han_side_count(side, rank);
     }
-    return units * work->type->super.size / (size_t) size;
+    return count;
 }
 
-static void make_calls(const mca_coll_han_module_t *han, const struct work *work, void *result,
+/* -- tree -- */
+
+static void make_calls(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args, void *result,
                        mca_coll_adapt_call_t *calls)
 {
+    const mca_coll_han_side_t *side = &args->recv;
     const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
-    const char *operand = MPI_IN_PLACE == work->sbuf ? work->rbuf : work->sbuf;
+    const char *operand = MPI_IN_PLACE == args->send.buffer ? side->buffer : args->send.buffer;
     ptrdiff_t lb, extent;
 
-    ompi_datatype_get_extent(work->type, &lb, &extent);
+    ompi_datatype_get_extent(side->type, &lb, &extent);
     for (int root = 0; root < size; ++root) {
-        const int count = count_of(work, root);
+        const int count = mca_coll_han_side_count(side, root);
 
-        calls[root] = mca_coll_adapt_reduce_call(ADAPT_REDUCE, operand, root == rank ? result : NULL, count, work->type,
-                                                 work->op, root, han->comm);
+        calls[root] = mca_coll_adapt_reduce_call(ADAPT_REDUCE, operand, root == rank ? result : NULL, count, side->type,
+                                                 args->op, root, han->comm);
         calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
         operand += count * extent;
     }
 }
 
 /* In place, the result may not be where operands still are: it is put aside until all are through. */
-static int perform_in_place(mca_coll_han_module_t *han, const struct work *work, const mca_coll_han_params_t *params,
-                            mca_coll_adapt_call_t *calls)
+static int by_tree_in_place(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                            const mca_coll_han_params_t *params, mca_coll_adapt_call_t *calls)
 {
-    const int count = count_of(work, ompi_comm_rank(han->comm));
+    const mca_coll_han_side_t *side = &args->recv;
+    const int count = mca_coll_han_side_count(side, ompi_comm_rank(han->comm));
     ptrdiff_t gap;
-    const ptrdiff_t span = opal_datatype_span(&work->type->super, (size_t) count, &gap);
+    const ptrdiff_t span = opal_datatype_span(&side->type->super, (size_t) count, &gap);
     char *aside = malloc(0 == span ? 1 : (size_t) span);
     int rc;
 
     if (NULL == aside) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    make_calls(han, work, aside - gap, calls);
+    make_calls(han, args, aside - gap, calls);
     rc = mca_coll_han_call_tree(han, HAN_BLOCKING, calls, params, NULL);
-    if (OMPI_SUCCESS == rc && 0 > ompi_datatype_copy_content_same_ddt(work->type, count, work->rbuf, aside - gap)) {
+    if (OMPI_SUCCESS == rc && 0 > ompi_datatype_copy_content_same_ddt(side->type, count, side->buffer, aside - gap)) {
         rc = OMPI_ERROR;
     }
     free(aside);
     return rc;
 }
 
-static int perform(mca_coll_han_module_t *han, mca_coll_han_collective_t collective, mca_coll_han_form_t form,
-                   const struct work *work, ompi_request_t **request)
+static int by_tree(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+                   ompi_request_t **request)
 {
-    const int size = ompi_comm_size(han->comm);
-    const bool in_place = MPI_IN_PLACE == work->sbuf;
-    mca_coll_adapt_call_t *calls;
-    mca_coll_han_params_t params;
-    int rc = mca_coll_han_call_decide(han, collective, form, bytes_of(work, size), &params);
+    mca_coll_adapt_call_t *calls = malloc((size_t) ompi_comm_size(han->comm) * sizeof(*calls));
+    int rc;
 
-    /* MPI_IN_PLACE is given by all ranks or by none. */
-    if (OMPI_SUCCESS == rc && (HAN_FALLBACK == params.algorithm || (in_place && HAN_BLOCKING != form))) {
-        return HAN_TO_FALLBACK;
-    }
-    calls = OMPI_SUCCESS == rc ? malloc((size_t) size * sizeof(*calls)) : NULL;
     if (NULL == calls) {
-        return OMPI_SUCCESS == rc ? OMPI_ERR_OUT_OF_RESOURCE : rc;
+        return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (in_place) {
-        rc = perform_in_place(han, work, &params, calls);
+    if (MPI_IN_PLACE == args->send.buffer) {
+        rc = by_tree_in_place(han, args, params, calls);
     } else {
-        make_calls(han, work, work->rbuf, calls);
-        rc = mca_coll_han_call_tree(han, form, calls, &params, request);
+        make_calls(han, args, args->recv.buffer, calls);
+        rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
     }
     free(calls);
     return rc;
 }
 
-int mca_coll_han_reduce_scatter_block_intra(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
-                                            ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module)
-{
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE_SCATTER_BLOCK][HAN_BLOCKING];
-    const struct work work = { .sbuf = sbuf, .rbuf = rbuf, .count = rcount, .type = datatype, .op = op };
-    const int rc = perform(han, HAN_REDUCE_SCATTER_BLOCK, HAN_BLOCKING, &work, NULL);
+/* -- leaders -- */
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.reduce_scatter_block(sbuf, rbuf, rcount, datatype, op, comm, fallback->module);
+/* The blocks lie in the order of ranks: they are put into that of the nodes. */
+static mca_coll_adapt_data_t sort(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t blocks)
+{
+    const mca_coll_han_side_t *side = &leaders->args->recv;
+    const mca_coll_han_parts_t parts = mca_coll_han_leaders_parts(leaders, 1, blocks.count, blocks.datatype);
+    const mca_coll_adapt_data_t sorted = mca_coll_han_leaders_part(&parts, 0);
+    size_t *firsts = (void *) mca_coll_adapt_schedule_memory(&leaders->schedule,
+                                                             (size_t) leaders->topology->size * sizeof(*firsts));
+    size_t first = 0;
+
+    for (int rank = 0; NULL != firsts && rank < leaders->topology->size; ++rank) {
+        firsts[rank] = first;
+        first += (size_t) mca_coll_han_side_count(side, rank);
+    }
+    first = 0;
+    for (int i = 0; NULL != firsts && i < leaders->topology->size; ++i) {
+        const int rank = leaders->topology->members[i];
+        const size_t count = (size_t) mca_coll_han_side_count(side, rank);
+
+        mca_coll_adapt_schedule_copy(&leaders->schedule, mca_coll_han_slice(blocks, firsts[rank], count),
+                                     mca_coll_han_slice(sorted, first, count));
+        first += count;
+    }
+    mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+    return sorted;
 }
 
-int mca_coll_han_ireduce_scatter_block(const void *sbuf, void *rbuf, int rcount, ompi_datatype_t *datatype,
-                                       ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
-                                       mca_coll_base_module_t *module)
+/* Of the blocks in the order of nodes: those of each node. */
+static void list_nodes(const mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t blocks, mca_coll_adapt_data_t *to)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE_SCATTER_BLOCK][HAN_NONBLOCKING];
-    const struct work work = { .sbuf = sbuf, .rbuf = rbuf, .count = rcount, .type = datatype, .op = op };
-    const int rc = perform(han, HAN_REDUCE_SCATTER_BLOCK, HAN_NONBLOCKING, &work, request);
+    size_t first = 0;
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.ireduce_scatter_block(sbuf, rbuf, rcount, datatype, op, comm, request, fallback->module);
+    for (int group = 0; group < leaders->topology->group_count; ++group) {
+        const int *members = mca_coll_han_topology_group(leaders->topology, group);
+        size_t count = 0;
+
+        for (int i = 0; i < mca_coll_han_topology_group_size(leaders->topology, group); ++i) {
+            count += (size_t) mca_coll_han_side_count(&leaders->args->recv, members[i]);
+        }
+        to[group] = mca_coll_han_slice(blocks, first, count);
+        first += count;
+    }
 }
 
-int mca_coll_han_reduce_scatter_intra(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
-                                      ompi_op_t *op, ompi_communicator_t *comm, mca_coll_base_module_t *module)
+static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE_SCATTER][HAN_BLOCKING];
-    const struct work work = { .sbuf = sbuf, .rbuf = rbuf, .counts = rcounts, .type = datatype, .op = op };
-    const int rc = perform(han, HAN_REDUCE_SCATTER, HAN_BLOCKING, &work, NULL);
+    const mca_coll_han_side_t *side = &leaders->args->recv;
+    mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
+    mca_coll_adapt_data_t *to = mca_coll_han_leaders_list(leaders);
+    mca_coll_adapt_data_t blocks = mca_coll_han_leaders_reduce(leaders, own);
+    size_t first = 0;
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.reduce_scatter(sbuf, rbuf, rcounts, datatype, op, comm, fallback->module);
+    if (NULL == to) {
+        return;
+    }
+    list_nodes(leaders, leaders->topology->in_order ? blocks : sort(leaders, blocks), to);
+    blocks = mca_coll_han_leaders_combine(leaders, to);
+    for (int i = 0; i < leaders->size; ++i) {
+        const size_t count = (size_t) mca_coll_han_side_count(side, leaders->members[i]);
+        const mca_coll_adapt_data_t block = mca_coll_han_slice(blocks, first, count);
+
+        if (leaders->members[i] == leaders->rank) {
+            mca_coll_adapt_schedule_copy(schedule, block, (mca_coll_adapt_data_t){ side->buffer, count, side->type });
+        } else {
+            mca_coll_adapt_schedule_send(schedule, block, leaders->members[i]);
+        }
+        first += count;
+    }
 }
 
-int mca_coll_han_ireduce_scatter(const void *sbuf, void *rbuf, const int *rcounts, ompi_datatype_t *datatype,
-                                 ompi_op_t *op, ompi_communicator_t *comm, ompi_request_t **request,
-                                 mca_coll_base_module_t *module)
+static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
-    const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_REDUCE_SCATTER][HAN_NONBLOCKING];
-    const struct work work = { .sbuf = sbuf, .rbuf = rbuf, .counts = rcounts, .type = datatype, .op = op };
-    const int rc = perform(han, HAN_REDUCE_SCATTER, HAN_NONBLOCKING, &work, request);
+    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
+    const mca_coll_han_side_t *side = &args->recv;
+    const mca_coll_adapt_data_t own = mca_coll_han_leaders_operand(&leaders, count_all(side, leaders.topology->size));
 
-    return HAN_TO_FALLBACK != rc
-               ? rc
-               : fallback->fn.ireduce_scatter(sbuf, rbuf, rcounts, datatype, op, comm, request, fallback->module);
+    if (leaders.rank == leaders.leader) {
+        fill_leader(&leaders, own);
+    } else {
+        const mca_coll_adapt_data_t block
+            = { side->buffer, (size_t) mca_coll_han_side_count(side, leaders.rank), side->type };
+
+        mca_coll_adapt_schedule_send(&leaders.schedule, own, leaders.leader);
+        mca_coll_adapt_schedule_end(&leaders.schedule, ADAPT_ROUND);
+        mca_coll_adapt_schedule_recv(&leaders.schedule, block, leaders.leader);
+    }
+    return mca_coll_han_leaders_perform(&leaders, han, request);
+}
+
+int mca_coll_han_perform_reduce_scatter(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                                        ompi_request_t **request)
+{
+    mca_coll_han_params_t params;
+    const int rc = mca_coll_han_call_decide(han, args, &params);
+
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    return HAN_TREE == params.algorithm ? by_tree(han, args, &params, request) : by_leaders(han, args, request);
 }

@@ -41,7 +41,7 @@ static int post_bcast(const struct work *work, ompi_request_t **request)
                                              .root = work->root,
                                              .comm = work->comm };
 
-        return ((mca_coll_adapt_event_module_t *) work->submodule)->post(&call, work->how, request);
+        return ((mca_coll_adapt_event_module_t *) work->submodule)->call(&call, work->how, ADAPT_NONBLOCKING, request);
     }
     return work->submodule->coll_ibcast(work->buffer, work->bytes, MPI_BYTE, work->root, work->comm, request,
                                         work->submodule);

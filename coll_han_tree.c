@@ -146,12 +146,5 @@ int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t fo
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    switch (form) {
-    case HAN_NONBLOCKING:
-        return module->adapt->post(call, &how, request);
-    case HAN_PERSISTENT:
-        return module->adapt->init(call, &how, request);
-    default:
-        return module->adapt->run(call, &how);
-    }
+    return module->adapt->call(call, &how, (mca_coll_adapt_form_t) form, request);
 }

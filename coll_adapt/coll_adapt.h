@@ -19,6 +19,7 @@
 #include "ompi/request/request.h"
 
 #include "coll_adapt_core.h"
+#include "coll_adapt_schedule.h"
 #include "coll_adapt_tree.h"
 #include "common/coll_packing.h"
 
@@ -107,14 +108,6 @@ static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call
     return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
 }
 
-/** A message to or from a rank (also the own one). */
-typedef struct mca_coll_adapt_message_t {
-    void *buffer;
-    size_t count;
-    ompi_datatype_t *datatype;
-    int peer;
-} mca_coll_adapt_message_t;
-
 /**
  * Starts a message with a callback.
  *
@@ -123,21 +116,21 @@ typedef struct mca_coll_adapt_message_t {
  *
  * @param callback frees the request, and returns 1; not called where an error is returned
  */
-int mca_coll_adapt_message_start(const mca_coll_adapt_message_t *message, bool send, int tag, ompi_communicator_t *comm,
-                                 ompi_request_complete_fn_t callback, void *data);
+int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send, int peer, int tag,
+                                 ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
 
-/* -- coll_adapt_exchange.c ----------------------------------------------------------------------------------------- */
+/* -- coll_adapt_schedule.c ----------------------------------------------------------------------------------------- */
 
-/** Independent messages; of any two ranks, those between them are in one order on both. */
-typedef struct mca_coll_adapt_exchange_t {
-    ompi_communicator_t *comm;
-    const mca_coll_adapt_message_t *sends, *recvs; /**< in the order in which they start; they are copied */
-    int send_count, recv_count;
-    int send_window, recv_window; /**< under way at once, at least 1 */
-} mca_coll_adapt_exchange_t;
+/** The forms of a collective. */
+typedef enum { ADAPT_BLOCKING, ADAPT_NONBLOCKING, ADAPT_PERSISTENT } mca_coll_adapt_form_t;
 
-/** Makes a request of an exchange: under way, or persistent and to be started. Collective over the communicator. */
-int mca_coll_adapt_exchange(const mca_coll_adapt_exchange_t *what, bool persistent, ompi_request_t **request);
+/**
+ * Performs a schedule, and frees it then; also where it returns an error. Collective over the communicator. Of any two
+ * ranks, the messages between them in one part are in one order on both.
+ *
+ * @param request of the forms that do not block
+ */
+int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
 
@@ -147,10 +140,11 @@ int mca_coll_adapt_exchange(const mca_coll_adapt_exchange_t *what, bool persiste
 /** A module; beside the MPI functions it has those that take tree and segment size as arguments. */
 typedef struct mca_coll_adapt_event_module_t {
     mca_coll_base_module_t super;
-    /** Starts a collective, done as the caller says. */
-    int (*post)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
     /** Does a collective as the caller says. */
-    int (*run)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+    int (*call)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
+                ompi_request_t **request);
+    /** mca_coll_adapt_perform. */
+    int (*perform)(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request);
     /** The trees, for who passes some of its own making: mca_coll_adapt_trees, mca_coll_adapt_tree_make, ... */
     const mca_coll_adapt_tree_row_t *trees;
     int (*tree_make)(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree, int size, int root,
@@ -158,10 +152,6 @@ typedef struct mca_coll_adapt_event_module_t {
     int (*tree_make_topology)(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_tree_level_t *levels, int level_count,
                               int size, int root, int rank);
     void (*tree_free)(mca_coll_adapt_tree_t *tree);
-    /** Makes a persistent request of a collective. */
-    int (*init)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request);
-    /** mca_coll_adapt_exchange. */
-    int (*exchange)(const mca_coll_adapt_exchange_t *what, bool persistent, ompi_request_t **request);
 } mca_coll_adapt_event_module_t;
 
 OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_adapt_event_module_t);
@@ -237,16 +227,9 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
 /** Starts it. */
 void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op);
 
-/** Makes and starts it, as the request of a nonblocking collective. */
-int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           ompi_request_t **request);
-
-/** Makes it, as a persistent request. */
-int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           ompi_request_t **request);
-
-/** Makes it, starts it and waits for it. */
-int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how);
+/** Makes it and does it, in any form. */
+int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /**
  * What the constructors of requests have in common. All are of Open MPI's class of nonblocking collectives: MPI_Ibcast
@@ -256,8 +239,8 @@ void mca_coll_adapt_request_construct(ompi_request_t *request);
 
 /* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */
 
-/** Makes an allreduce by recursive doubling: under way, or persistent and to be started. */
-int mca_coll_adapt_doubling_make(const mca_coll_adapt_call_t *call, bool persistent, ompi_request_t **request);
+/** An allreduce by recursive doubling. */
+int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /* -- coll_adapt_single.c ------------------------------------------------------------------------------------------- */
 

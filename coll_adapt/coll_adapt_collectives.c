@@ -69,25 +69,9 @@ static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
     return algorithm;
 }
 
-/* -- the three ways of a call -- */
-
-enum way { RUN, POST, INIT };
-
-static int do_trees(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, enum way way,
-                    ompi_request_t **request)
-{
-    switch (way) {
-    case POST:
-        return mca_coll_adapt_op_post(call, how, request);
-    case INIT:
-        return mca_coll_adapt_op_init(call, how, request);
-    default:
-        return mca_coll_adapt_op_run(call, how);
-    }
-}
-
 /* A block for each of several ranks, in a chain that ends there and begins there. */
-static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, enum way way, ompi_request_t **request)
+static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
+                   ompi_request_t **request)
 {
     const int size = ompi_comm_size(call->comm), blocks = size < MOST_IN_RING ? size : MOST_IN_RING;
     mca_coll_adapt_tree_t trees[MOST_IN_RING];
@@ -107,7 +91,7 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     if (OMPI_SUCCESS == rc) {
         how->trees = pointers;
         how->tree_count = blocks;
-        rc = do_trees(call, how, way, request);
+        rc = mca_coll_adapt_op_call(call, how, form, request);
     }
     while (0 < made) {
         mca_coll_adapt_tree_free(&trees[--made]);
@@ -115,25 +99,17 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     return rc;
 }
 
-static int do_doubling(const mca_coll_adapt_call_t *call, enum way way, ompi_request_t **request)
-{
-    ompi_request_t *own;
-    const int rc = mca_coll_adapt_doubling_make(call, INIT == way, RUN == way ? &own : request);
-
-    return OMPI_SUCCESS == rc && RUN == way ? ompi_request_wait(&own, MPI_STATUS_IGNORE) : rc;
-}
-
-static int perform(const mca_coll_adapt_call_t *call, enum way way, ompi_request_t **request)
+static int perform(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     mca_coll_adapt_how_t how;
 
     switch (decide(call, &how)) {
     case ADAPT_RING:
-        return do_ring(call, &how, way, request);
+        return do_ring(call, &how, form, request);
     case ADAPT_RECURSIVE_DOUBLING:
-        return do_doubling(call, way, request);
+        return mca_coll_adapt_doubling(call, form, request);
     default:
-        return do_trees(call, &how, way, request);
+        return mca_coll_adapt_op_call(call, &how, form, request);
     }
 }
 
@@ -144,7 +120,7 @@ int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, RUN, NULL);
+    return perform(&call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -152,7 +128,7 @@ int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, in
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, POST, request);
+    return perform(&call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
@@ -161,7 +137,7 @@ int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, INIT, request);
+    return perform(&call, ADAPT_PERSISTENT, request);
 }
 
 /* -- reduce -- */
@@ -172,7 +148,7 @@ int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, RUN, NULL);
+    return perform(&call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
@@ -181,7 +157,7 @@ int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatyp
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, POST, request);
+    return perform(&call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -191,7 +167,7 @@ int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_dat
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, INIT, request);
+    return perform(&call, ADAPT_PERSISTENT, request);
 }
 
 /* -- allreduce: over a tree a reduce to rank 0 and a broadcast from there, fused segment by segment -- */
@@ -202,7 +178,7 @@ int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datat
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, RUN, NULL);
+    return perform(&call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -212,7 +188,7 @@ int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_data
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, POST, request);
+    return perform(&call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
@@ -222,7 +198,7 @@ int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, INIT, request);
+    return perform(&call, ADAPT_PERSISTENT, request);
 }
 
 /* -- barrier: an allreduce of nothing -- */
@@ -231,14 +207,14 @@ int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *mo
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, RUN, NULL);
+    return perform(&call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, POST, request);
+    return perform(&call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
@@ -246,5 +222,5 @@ int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *i
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, INIT, request);
+    return perform(&call, ADAPT_PERSISTENT, request);
 }

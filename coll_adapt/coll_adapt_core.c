@@ -34,10 +34,10 @@ static void *take(char **memory, size_t bytes)
     return piece;
 }
 
-static void lane_init(mca_coll_adapt_lane_t *lane, int slots, char **memory)
+static void flow_init(mca_coll_adapt_flow_t *flow, int slots, char **memory)
 {
-    lane->slots = (size_t) slots;
-    lane->ready = take(memory, lane->slots * sizeof(bool));
+    flow->slots = (size_t) slots;
+    flow->ready = take(memory, flow->slots * sizeof(bool));
 }
 
 int mca_coll_adapt_core_init(mca_coll_adapt_core_t *core, const mca_coll_adapt_task_t *task)
@@ -49,7 +49,7 @@ int mca_coll_adapt_core_init(mca_coll_adapt_core_t *core, const mca_coll_adapt_t
 
     memset(core, 0, sizeof(*core));
     core->task = *task;
-    memory = malloc(transfers * sizeof(mca_coll_adapt_transfer_t) + 2 * children * sizeof(mca_coll_adapt_lane_t)
+    memory = malloc(transfers * sizeof(mca_coll_adapt_transfer_t) + 2 * children * sizeof(mca_coll_adapt_flow_t)
                     + (children + 1) * (size_t) (task->sends + task->recvs) * sizeof(bool)
                     + task->window * sizeof(int) + pieces * PIECE);
     if (NULL == memory) {
@@ -57,14 +57,14 @@ int mca_coll_adapt_core_init(mca_coll_adapt_core_t *core, const mca_coll_adapt_t
     }
     core->memory = memory;
     core->transfers = take(&memory, transfers * sizeof(mca_coll_adapt_transfer_t));
-    core->up_in = take(&memory, children * sizeof(mca_coll_adapt_lane_t));
-    core->down_out = take(&memory, children * sizeof(mca_coll_adapt_lane_t));
+    core->up_in = take(&memory, children * sizeof(mca_coll_adapt_flow_t));
+    core->down_out = take(&memory, children * sizeof(mca_coll_adapt_flow_t));
     core->turn = take(&memory, task->window * sizeof(int));
-    lane_init(&core->down_in, task->recvs, &memory);
-    lane_init(&core->up_out, task->sends, &memory);
+    flow_init(&core->down_in, task->recvs, &memory);
+    flow_init(&core->up_out, task->sends, &memory);
     for (size_t child = 0; child < children; ++child) {
-        lane_init(&core->up_in[child], task->recvs, &memory);
-        lane_init(&core->down_out[child], task->sends, &memory);
+        flow_init(&core->up_in[child], task->recvs, &memory);
+        flow_init(&core->down_out[child], task->sends, &memory);
     }
     pthread_mutex_init(&core->lock, NULL);
     return 0;
@@ -93,8 +93,8 @@ static int peer_of(const mca_coll_adapt_core_t *core, int child)
     return -1 == child ? core->task.tree.parent : core->task.tree.children[child];
 }
 
-/* Starts the next segment of a lane. */
-static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_lane_t *lane, mca_coll_adapt_half_t half, bool send,
+/* Starts the next segment of a flow. */
+static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_flow_t *flow, mca_coll_adapt_half_t half, bool send,
                   int child, void *buffer)
 {
     mca_coll_adapt_transfer_t *transfer = core->free_transfers;
@@ -106,7 +106,7 @@ static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_lane_t *lane, mca_
     transfer->send = send;
     transfer->child = child;
     transfer->peer = peer_of(core, child);
-    transfer->segment = lane->next++;
+    transfer->segment = flow->next++;
     transfer->buffer = buffer;
     ++core->active;
     rc = core->task.transport->start(transfer);
@@ -118,22 +118,22 @@ static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_lane_t *lane, mca_
     }
 }
 
-/* Whether a lane may start its next segment; those before limit are available. */
-static bool may_start(const mca_coll_adapt_core_t *core, const mca_coll_adapt_lane_t *lane, size_t limit)
+/* Whether a flow may start its next segment; those before limit are available. */
+static bool may_start(const mca_coll_adapt_core_t *core, const mca_coll_adapt_flow_t *flow, size_t limit)
 {
-    return 0 == core->rc && lane->next < limit && lane->next < lane->done + lane->slots;
+    return 0 == core->rc && flow->next < limit && flow->next < flow->done + flow->slots;
 }
 
-/* Takes the oldest segment of a lane once its transfer is complete; false where it is not yet. */
-static bool use(mca_coll_adapt_core_t *core, mca_coll_adapt_lane_t *lane)
+/* Takes the oldest segment of a flow once its transfer is complete; false where it is not yet. */
+static bool use(mca_coll_adapt_core_t *core, mca_coll_adapt_flow_t *flow)
 {
-    bool *ready = &lane->ready[lane->done % lane->slots];
+    bool *ready = &flow->ready[flow->done % flow->slots];
 
-    if (lane->done == lane->next || !*ready) {
+    if (flow->done == flow->next || !*ready) {
         return false;
     }
     *ready = false;
-    ++lane->done;
+    ++flow->done;
     core->moved = true;
     return true;
 }
@@ -167,11 +167,11 @@ static void up_receive(mca_coll_adapt_core_t *core)
     const size_t limit = up_limit(core);
 
     for (int child = 0; child < core->task.tree.child_count; ++child) {
-        mca_coll_adapt_lane_t *lane = &core->up_in[child];
+        mca_coll_adapt_flow_t *flow = &core->up_in[child];
 
-        while (may_start(core, lane, limit)) {
-            start(core, lane, ADAPT_UP, false, child,
-                  core->task.work->inlet(core, child, (int) (lane->next % lane->slots)));
+        while (may_start(core, flow, limit)) {
+            start(core, flow, ADAPT_UP, false, child,
+                  core->task.work->inlet(core, child, (int) (flow->next % flow->slots)));
         }
     }
 }
@@ -195,14 +195,14 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
 
     while (*turn < turns && 0 == core->rc) {
         const int child = mca_coll_adapt_core_child_of_turn(core, *turn);
-        mca_coll_adapt_lane_t *lane = -1 == child ? NULL : &core->up_in[child];
+        mca_coll_adapt_flow_t *flow = -1 == child ? NULL : &core->up_in[child];
         void *in = NULL;
 
-        if (NULL != lane) {
-            if (lane->done != segment || !use(core, lane)) {
+        if (NULL != flow) {
+            if (flow->done != segment || !use(core, flow)) {
                 return false;
             }
-            in = core->task.work->inlet(core, child, (int) (segment % lane->slots));
+            in = core->task.work->inlet(core, child, (int) (segment % flow->slots));
         }
         fail(core, core->task.work->combine(core, segment, in, 0 == *turn));
         ++*turn;
@@ -231,14 +231,14 @@ static void up_combine(mca_coll_adapt_core_t *core)
 
 static void up_send(mca_coll_adapt_core_t *core)
 {
-    mca_coll_adapt_lane_t *lane = &core->up_out;
+    mca_coll_adapt_flow_t *flow = &core->up_out;
 
     if (-1 == core->task.tree.parent) {
-        lane->done = core->combined;
+        flow->done = core->combined;
         return;
     }
-    while (may_start(core, lane, core->combined)) {
-        start(core, lane, ADAPT_UP, true, -1, core->task.work->outlet(core, lane->next));
+    while (may_start(core, flow, core->combined)) {
+        start(core, flow, ADAPT_UP, true, -1, core->task.work->outlet(core, flow->next));
     }
 }
 
@@ -246,44 +246,44 @@ static void up_send(mca_coll_adapt_core_t *core)
 
 static void down_receive(mca_coll_adapt_core_t *core)
 {
-    mca_coll_adapt_lane_t *lane = &core->down_in;
+    mca_coll_adapt_flow_t *flow = &core->down_in;
     size_t limit;
 
-    while (0 == core->rc && use(core, lane)) {
+    while (0 == core->rc && use(core, flow)) {
         if (NULL != core->task.work->deliver) {
-            fail(core, core->task.work->deliver(core, lane->done - 1));
+            fail(core, core->task.work->deliver(core, flow->done - 1));
         }
     }
     limit = least(core->task.segments, down_done(core) + core->task.window);
-    while (may_start(core, lane, limit)) {
-        start(core, lane, ADAPT_DOWN, false, -1, core->task.work->place(core, lane->next));
+    while (may_start(core, flow, limit)) {
+        start(core, flow, ADAPT_DOWN, false, -1, core->task.work->place(core, flow->next));
     }
 }
 
 /* At the root segments do not come: they are there, or packed, or complete at the end of the up half. */
 static void down_root(mca_coll_adapt_core_t *core)
 {
-    mca_coll_adapt_lane_t *lane = &core->down_in;
+    mca_coll_adapt_flow_t *flow = &core->down_in;
     const size_t there = core->task.up ? core->combined : core->task.segments;
     const size_t limit = least(there, down_done(core) + core->task.window);
 
-    while (0 == core->rc && lane->done < limit) {
+    while (0 == core->rc && flow->done < limit) {
         if (NULL != core->task.work->pack) {
-            fail(core, core->task.work->pack(core, lane->done));
+            fail(core, core->task.work->pack(core, flow->done));
         }
-        ++lane->done;
+        ++flow->done;
         core->moved = true;
     }
-    lane->next = lane->done;
+    flow->next = flow->done;
 }
 
 static void down_send(mca_coll_adapt_core_t *core)
 {
     for (int child = 0; child < core->task.tree.child_count; ++child) {
-        mca_coll_adapt_lane_t *lane = &core->down_out[child];
+        mca_coll_adapt_flow_t *flow = &core->down_out[child];
 
-        while (may_start(core, lane, core->down_in.done)) {
-            start(core, lane, ADAPT_DOWN, true, child, core->task.work->place(core, lane->next));
+        while (may_start(core, flow, core->down_in.done)) {
+            start(core, flow, ADAPT_DOWN, true, child, core->task.work->place(core, flow->next));
         }
     }
 }
@@ -292,14 +292,14 @@ static void down_send(mca_coll_adapt_core_t *core)
 
 static void handle(mca_coll_adapt_core_t *core, mca_coll_adapt_transfer_t *transfer)
 {
-    mca_coll_adapt_lane_t *lane;
+    mca_coll_adapt_flow_t *flow;
 
     if (ADAPT_UP == transfer->half) {
-        lane = transfer->send ? &core->up_out : &core->up_in[transfer->child];
+        flow = transfer->send ? &core->up_out : &core->up_in[transfer->child];
     } else {
-        lane = transfer->send ? &core->down_out[transfer->child] : &core->down_in;
+        flow = transfer->send ? &core->down_out[transfer->child] : &core->down_in;
     }
-    lane->ready[transfer->segment % lane->slots] = true;
+    flow->ready[transfer->segment % flow->slots] = true;
     fail(core, transfer->rc);
     --core->active;
     transfer->next = core->free_transfers;
@@ -412,10 +412,10 @@ void mca_coll_adapt_core_event(mca_coll_adapt_transfer_t *transfer, int rc)
     }
 }
 
-static void lane_reset(mca_coll_adapt_lane_t *lane)
+static void flow_reset(mca_coll_adapt_flow_t *flow)
 {
-    lane->next = lane->done = 0;
-    memset(lane->ready, 0, lane->slots * sizeof(bool));
+    flow->next = flow->done = 0;
+    memset(flow->ready, 0, flow->slots * sizeof(bool));
 }
 
 void mca_coll_adapt_core_start(mca_coll_adapt_core_t *core)
@@ -427,11 +427,11 @@ void mca_coll_adapt_core_start(mca_coll_adapt_core_t *core)
     core->events = core->free_transfers = NULL;
     core->advancing = true;
     memset(core->turn, 0, core->task.window * sizeof(int));
-    lane_reset(&core->down_in);
-    lane_reset(&core->up_out);
+    flow_reset(&core->down_in);
+    flow_reset(&core->up_out);
     for (int child = 0; child < core->task.tree.child_count; ++child) {
-        lane_reset(&core->up_in[child]);
-        lane_reset(&core->down_out[child]);
+        flow_reset(&core->up_in[child]);
+        flow_reset(&core->down_out[child]);
     }
     for (size_t i = 0; i < transfers; ++i) {
         core->transfers[i].next = core->free_transfers;

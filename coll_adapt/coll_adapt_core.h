@@ -95,12 +95,12 @@ typedef struct mca_coll_adapt_task_t {
  * One direction of one peer: segments before `done` are through (sent, or received and used), those from there to
  * before `next` are under way or wait to be used, at most `slots` of them.
  */
-typedef struct mca_coll_adapt_lane_t {
+typedef struct mca_coll_adapt_flow_t {
     size_t next;
     size_t done;
     size_t slots;
     bool *ready; /**< [slots] the transfer has completed */
-} mca_coll_adapt_lane_t;
+} mca_coll_adapt_flow_t;
 
 typedef struct mca_coll_adapt_core_t {
     mca_coll_adapt_task_t task;
@@ -114,13 +114,13 @@ typedef struct mca_coll_adapt_core_t {
     mca_coll_adapt_transfer_t *free_transfers;
     mca_coll_adapt_transfer_t *transfers; /**< all of them, one block */
     /* Up. */
-    mca_coll_adapt_lane_t *up_in;  /**< [children] */
-    mca_coll_adapt_lane_t up_out;  /**< to the parent; done counts at the root too */
+    mca_coll_adapt_flow_t *up_in;  /**< [children] */
+    mca_coll_adapt_flow_t up_out;  /**< to the parent; done counts at the root too */
     int *turn;                     /**< [window] combinations done for a segment */
     size_t combined;               /**< segments before this one are complete */
     /* Down. */
-    mca_coll_adapt_lane_t down_in;   /**< from the parent; at the root: packed */
-    mca_coll_adapt_lane_t *down_out; /**< [children] */
+    mca_coll_adapt_flow_t down_in;   /**< from the parent; at the root: packed */
+    mca_coll_adapt_flow_t *down_out; /**< [children] */
     void *memory;                    /**< of all the arrays */
 } mca_coll_adapt_core_t;
 

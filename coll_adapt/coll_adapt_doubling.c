@@ -9,55 +9,27 @@
  */
 #include "coll_adapt.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* What is done with what has been received. */
-enum combine {
-    NOTHING, /* only sent */
-    TAKE,    /* it is the result */
-    LEFT,    /* it comes from lower ranks */
-    RIGHT    /* it comes from higher ranks */
+/* What of the message a rank has, and what it gets from others. */
+struct parts {
+    mca_coll_adapt_data_t result, in;
 };
 
-/* To and from one peer. */
-struct round {
-    int peer;
-    bool sends;
-    enum combine combine;
-};
-
-/* Ranks are ints: 31 doublings, one round before and one after. */
-enum { MOST_ROUNDS = 33 };
-
-typedef struct doubling_t {
-    ompi_coll_base_nbc_request_t super;
-    mca_coll_adapt_call_t call;
-    int tag;
-    struct round rounds[MOST_ROUNDS];
-    int round_count;
-    int round;               /* the one under way */
-    volatile int32_t active; /* its transfers under way, and one for who starts them */
-    int rc;
-    char *memory;
-    void *in; /* in memory, where a lower bound wants it */
-} doubling_t;
-
-static void doubling_construct(doubling_t *self);
-static void doubling_destruct(doubling_t *self);
-
-static OBJ_CLASS_INSTANCE(doubling_t, ompi_coll_base_nbc_request_t, doubling_construct, doubling_destruct);
-
-/* -- the rounds -- */
-
-static void add(doubling_t *self, int peer, bool sends, enum combine combine)
+static void exchange(mca_coll_adapt_schedule_t *schedule, const struct parts *parts, int peer, bool peer_is_lower)
 {
-    self->rounds[self->round_count++] = (struct round){ peer, sends, combine };
+    mca_coll_adapt_schedule_send(schedule, parts->result, peer);
+    mca_coll_adapt_schedule_recv(schedule, parts->in, peer);
+    if (peer_is_lower) {
+        mca_coll_adapt_schedule_combine(schedule, parts->in, parts->result);
+    } else {
+        mca_coll_adapt_schedule_combine(schedule, parts->result, parts->in);
+        mca_coll_adapt_schedule_copy(schedule, parts->in, parts->result);
+    }
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
 }
 
-static void plan(doubling_t *self)
+/* The rounds of one rank. Of the participants, place is its number; the first `pairs` of them stand for two ranks. */
+static void fill(mca_coll_adapt_schedule_t *schedule, const struct parts *parts, int size, int rank)
 {
-    const int size = ompi_comm_size(self->call.comm), rank = ompi_comm_rank(self->call.comm);
     int participants = 1, pairs, place;
 
     while (participants <= size / 2) {
@@ -65,178 +37,43 @@ static void plan(doubling_t *self)
     }
     pairs = size - participants;
     if (rank < 2 * pairs && 0 == rank % 2) {
-        add(self, rank + 1, true, NOTHING);
-        add(self, rank + 1, false, TAKE);
+        mca_coll_adapt_schedule_send(schedule, parts->result, rank + 1);
+        mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+        mca_coll_adapt_schedule_recv(schedule, parts->result, rank + 1);
         return;
     }
     if (rank < 2 * pairs) {
-        add(self, rank - 1, false, LEFT);
+        mca_coll_adapt_schedule_recv(schedule, parts->in, rank - 1);
+        mca_coll_adapt_schedule_combine(schedule, parts->in, parts->result);
+        mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     }
     place = rank < 2 * pairs ? rank / 2 : rank - pairs;
     for (int distance = 1; distance < participants; distance *= 2) {
         const int other = place ^ distance;
 
-        add(self, other < pairs ? 2 * other + 1 : other + pairs, true, other < place ? LEFT : RIGHT);
+        exchange(schedule, parts, other < pairs ? 2 * other + 1 : other + pairs, other < place);
     }
     if (rank < 2 * pairs) {
-        add(self, rank - 1, true, NOTHING);
+        mca_coll_adapt_schedule_send(schedule, parts->result, rank - 1);
     }
 }
 
-static int copy(const doubling_t *self, void *target, const void *source)
+int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
-    return 0 > ompi_datatype_copy_content_same_ddt(self->call.datatype, (int32_t) self->call.count, target,
-                                                   (char *) source)
-               ? OMPI_ERROR
-               : OMPI_SUCCESS;
-}
+    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(call->comm, call->op);
+    const mca_coll_adapt_data_t own
+        = { .buffer = (void *) call->sbuf, .count = call->count, .datatype = call->datatype };
+    struct parts parts = { .result = own, .in = own };
+    ptrdiff_t gap;
+    const ptrdiff_t span = opal_datatype_span(&call->datatype->super, call->count, &gap);
 
-static int combine(doubling_t *self, enum combine how)
-{
-    void *result = self->call.rbuf;
-
-    switch (how) {
-    case LEFT:
-        ompi_op_reduce(self->call.op, self->in, result, self->call.count, self->call.datatype);
-        return OMPI_SUCCESS;
-    case RIGHT:
-        ompi_op_reduce(self->call.op, result, self->in, self->call.count, self->call.datatype);
-        return copy(self, result, self->in);
-    case TAKE:
-        return copy(self, result, self->in);
-    default:
-        return OMPI_SUCCESS;
+    parts.result.buffer = call->rbuf;
+    parts.in.buffer = mca_coll_adapt_schedule_memory(&schedule, (size_t) span) - gap;
+    if (MPI_IN_PLACE != call->sbuf) {
+        mca_coll_adapt_schedule_copy(&schedule, own, parts.result);
+        mca_coll_adapt_schedule_end(&schedule, ADAPT_ROUND);
     }
-}
-
-/* -- events -- */
-
-static void advance(doubling_t *self);
-
-static void done(doubling_t *self)
-{
-    if (0 == OPAL_THREAD_ADD_FETCH32(&self->active, -1)) {
-        advance(self);
-    }
-}
-
-static int transfer_complete(ompi_request_t *request)
-{
-    doubling_t *self = request->req_complete_cb_data;
-
-    if (OMPI_SUCCESS != request->req_status.MPI_ERROR) {
-        self->rc = request->req_status.MPI_ERROR;
-    }
-    ompi_request_free(&request);
-    done(self);
-    return 1; /* the request is gone */
-}
-
-static void start(doubling_t *self, bool send, int peer)
-{
-    const mca_coll_adapt_call_t *call = &self->call;
-    const mca_coll_adapt_message_t message
-        = { .buffer = send ? call->rbuf : self->in, .count = call->count, .datatype = call->datatype, .peer = peer };
-    int rc;
-
-    OPAL_THREAD_ADD_FETCH32(&self->active, 1);
-    rc = mca_coll_adapt_message_start(&message, send, self->tag, call->comm, transfer_complete, self);
-    if (OMPI_SUCCESS != rc) {
-        OPAL_THREAD_ADD_FETCH32(&self->active, -1);
-        self->rc = rc;
-    }
-}
-
-/*
- * One round after the other. The one that takes the last of `active` goes on; while transfers are being started that is
- * nobody else, so that a transfer which completes at once does not nest.
- */
-static void advance(doubling_t *self)
-{
-    do {
-        const struct round *round = &self->rounds[self->round];
-
-        if (-1 != self->round && OMPI_SUCCESS == self->rc) {
-            self->rc = combine(self, round->combine);
-        }
-        ++self->round;
-        if (OMPI_SUCCESS != self->rc || self->round == self->round_count) {
-            self->super.super.req_status.MPI_ERROR = self->rc;
-            ompi_request_complete(&self->super.super, true);
-            return;
-        }
-        round = &self->rounds[self->round];
-        self->active = 1;
-        if (NOTHING != round->combine) {
-            start(self, false, round->peer);
-        }
-        if (round->sends) {
-            start(self, true, round->peer);
-        }
-    } while (0 == OPAL_THREAD_ADD_FETCH32(&self->active, -1));
-}
-
-/* -- the request -- */
-
-static void doubling_start(doubling_t *self)
-{
-    self->super.super.req_complete = REQUEST_PENDING;
-    self->super.super.req_state = OMPI_REQUEST_ACTIVE;
-    self->round = -1;
-    self->rc = MPI_IN_PLACE == self->call.sbuf ? OMPI_SUCCESS : copy(self, self->call.rbuf, self->call.sbuf);
-    advance(self);
-}
-
-static int request_start(size_t count, ompi_request_t **requests)
-{
-    for (size_t i = 0; i < count; ++i) {
-        doubling_start((doubling_t *) requests[i]);
-    }
-    return OMPI_SUCCESS;
-}
-
-static void doubling_construct(doubling_t *self)
-{
-    memset((char *) self + sizeof(self->super), 0, sizeof(*self) - sizeof(self->super));
-    mca_coll_adapt_request_construct(&self->super.super);
-    self->super.super.req_start = request_start;
-}
-
-static void doubling_destruct(doubling_t *self)
-{
-    OMPI_REQUEST_FINI(&self->super.super);
-    free(self->memory);
-    OBJ_RELEASE(self->call.datatype);
-    OBJ_RELEASE(self->call.op);
-    OBJ_RELEASE(self->call.comm);
-}
-
-int mca_coll_adapt_doubling_make(const mca_coll_adapt_call_t *call, bool persistent, ompi_request_t **request)
-{
-    doubling_t *self = OBJ_NEW(doubling_t);
-    ptrdiff_t gap, span;
-
-    if (NULL == self) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    OMPI_REQUEST_INIT(&self->super.super, persistent);
-    self->super.super.req_mpi_object.comm = call->comm;
-    self->call = *call;
-    self->tag = ompi_coll_base_nbc_reserve_tags(call->comm, 1);
-    OBJ_RETAIN(call->datatype);
-    OBJ_RETAIN(call->op);
-    OBJ_RETAIN(call->comm);
-    plan(self);
-    span = opal_datatype_span(&call->datatype->super, call->count, &gap);
-    self->memory = malloc(0 == span ? 1 : (size_t) span);
-    if (NULL == self->memory) {
-        OBJ_RELEASE(self);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    self->in = self->memory - gap;
-    if (!persistent) {
-        doubling_start(self);
-    }
-    *request = &self->super.super;
-    return OMPI_SUCCESS;
+    fill(&schedule, &parts, ompi_comm_size(call->comm), ompi_comm_rank(call->comm));
+    mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);
+    return mca_coll_adapt_perform(&schedule, form, request);
 }

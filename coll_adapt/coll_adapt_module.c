@@ -44,12 +44,10 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     module->super.coll_ibarrier = mca_coll_adapt_ibarrier;
     module->super.coll_barrier_init = mca_coll_adapt_barrier_init;
     module->trees = mca_coll_adapt_trees;
-    module->exchange = mca_coll_adapt_exchange;
     module->tree_make = mca_coll_adapt_tree_make;
     module->tree_make_topology = mca_coll_adapt_tree_make_topology;
     module->tree_free = mca_coll_adapt_tree_free;
-    module->post = mca_coll_adapt_op_post;
-    module->run = mca_coll_adapt_op_run;
-    module->init = mca_coll_adapt_op_init;
+    module->call = mca_coll_adapt_op_call;
+    module->perform = mca_coll_adapt_perform;
     return &module->super;
 }

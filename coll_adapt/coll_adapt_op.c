@@ -53,18 +53,17 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-int mca_coll_adapt_message_start(const mca_coll_adapt_message_t *message, bool send, int tag, ompi_communicator_t *comm,
-                                 ompi_request_complete_fn_t callback, void *data)
+int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send, int peer, int tag,
+                                 ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data)
 {
     ompi_request_t *request;
     int rc;
 
     if (send) {
-        rc = MCA_PML_CALL(isend_init(message->buffer, message->count, message->datatype, message->peer, tag,
+        rc = MCA_PML_CALL(isend_init(message->buffer, message->count, message->datatype, peer, tag,
                                      MCA_PML_BASE_SEND_STANDARD, comm, &request));
     } else {
-        rc = MCA_PML_CALL(
-            irecv_init(message->buffer, message->count, message->datatype, message->peer, tag, comm, &request));
+        rc = MCA_PML_CALL(irecv_init(message->buffer, message->count, message->datatype, peer, tag, comm, &request));
     }
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -81,13 +80,11 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_message_t *message, bool s
 static int transfer_start(mca_coll_adapt_transfer_t *transfer)
 {
     const mca_coll_adapt_op_t *op = op_of(transfer->core);
-    const mca_coll_adapt_message_t message = { .buffer = transfer->buffer,
-                                               .count = units_of(op, transfer->segment),
-                                               .datatype = op->unit,
-                                               .peer = transfer->peer };
+    const mca_coll_adapt_data_t message
+        = { .buffer = transfer->buffer, .count = units_of(op, transfer->segment), .datatype = op->unit };
 
-    return mca_coll_adapt_message_start(&message, transfer->send, op->tags[transfer->half], op->comm, transfer_complete,
-                                        transfer);
+    return mca_coll_adapt_message_start(&message, transfer->send, transfer->peer, op->tags[transfer->half], op->comm,
+                                        transfer_complete, transfer);
 }
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
@@ -552,42 +549,27 @@ void mca_coll_adapt_op_start(mca_coll_adapt_op_t *first)
     }
 }
 
-int mca_coll_adapt_op_init(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request)
-{
-    mca_coll_adapt_op_t *op = NULL;
-    const int rc = mca_coll_adapt_op_make(call, how, true, &op);
-
-    *request = OMPI_SUCCESS == rc ? &op->super.super : MPI_REQUEST_NULL;
-    return rc;
-}
-
-int mca_coll_adapt_op_post(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, ompi_request_t **request)
-{
-    mca_coll_adapt_op_t *op = NULL;
-    const int rc = mca_coll_adapt_op_make(call, how, false, &op);
-
-    if (OMPI_SUCCESS == rc) {
-        *request = &op->super.super;
-        mca_coll_adapt_op_start(op);
-    }
-    return rc;
-}
-
-int mca_coll_adapt_op_run(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
+int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     mca_coll_adapt_op_t *op;
-    ompi_request_t *request;
-    int rc = mca_coll_adapt_op_make(call, how, false, &op);
+    ompi_request_t *own;
+    int rc = mca_coll_adapt_op_make(call, how, ADAPT_PERSISTENT == form, &op);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    if (1 >= op->core.task.segments && NULL == op->next) {
+    if (ADAPT_BLOCKING == form && 1 >= op->core.task.segments && NULL == op->next) {
         rc = 0 == op->core.task.segments ? OMPI_SUCCESS : mca_coll_adapt_single_run(op);
         OBJ_RELEASE(op);
         return rc;
     }
-    request = &op->super.super;
-    mca_coll_adapt_op_start(op);
-    return ompi_request_wait(&request, MPI_STATUS_IGNORE);
+    own = &op->super.super;
+    if (ADAPT_BLOCKING != form) {
+        *request = own;
+    }
+    if (ADAPT_PERSISTENT != form) {
+        mca_coll_adapt_op_start(op);
+    }
+    return ADAPT_BLOCKING == form ? ompi_request_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
 }

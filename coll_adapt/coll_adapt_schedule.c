@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Schedules are performed: without events, where a call blocks and all messages of a round may be under way at once;
+ * otherwise each completion starts what may start now. Parts wait for nothing but their own messages, and a message for
+ * nothing but a place in its window.
+ *
+ * Events are recorded, as in coll_adapt_core.c: the thread that finds nobody in advance() goes in and stays until there
+ * is no event that it has not seen.
+ */
+#include "coll_adapt.h"
+
+#include <string.h>
+
+enum { SENDS, RECVS };
+
+typedef const mca_coll_adapt_action_t *position;
+
+/* Sends, or receives, of the round that a part is in. */
+struct flow {
+    struct performance *performance;
+    position next; /* looked at next, in search of a message */
+    int started;
+    int done; /* guarded by the lock */
+    int seen; /* done, as advance() has seen it */
+};
+
+/* A part under way. When it is over, the part that comes parts_at_once later takes its place, on all ranks alike. */
+struct place {
+    position round; /* first action of the round; NULL: no part is left */
+    position next;  /* part */
+    int tag;
+    struct flow flows[2];
+};
+
+typedef struct performance {
+    ompi_coll_base_nbc_request_t super;
+    mca_coll_adapt_schedule_t schedule;
+    int tag; /* the first of parts_at_once; they count down */
+    struct place *places;
+    pthread_mutex_t lock;
+    bool advancing;
+    bool news; /* something is done since advance() looked */
+    int rc;    /* the first error */
+} performance_t;
+
+static void performance_construct(performance_t *self);
+static void performance_destruct(performance_t *self);
+
+static OBJ_CLASS_INSTANCE(performance_t, ompi_coll_base_nbc_request_t, performance_construct, performance_destruct);
+
+/* -- actions -- */
+
+static bool ends_round(position action)
+{
+    return ADAPT_ROUND == action->kind || ADAPT_PART == action->kind;
+}
+
+static position end_of_schedule(const mca_coll_adapt_schedule_t *schedule)
+{
+    return schedule->actions + schedule->count;
+}
+
+/* So many parts behind the one that begins here, or the end of the schedule. */
+static position skip_parts(const mca_coll_adapt_schedule_t *schedule, position action, int parts)
+{
+    while (0 < parts && action < end_of_schedule(schedule)) {
+        parts -= ADAPT_PART == action->kind ? 1 : 0;
+        ++action;
+    }
+    return action;
+}
+
+/* Packed bytes may be more than an int counts. */
+static int copy(position action)
+{
+    const mca_coll_adapt_data_t *from = &action->from, *to = &action->to;
+    const bool packs = MPI_PACKED == to->datatype, unpacks = MPI_PACKED == from->datatype;
+    const mca_coll_adapt_data_t *typed = packs ? from : to;
+    coll_packing_t packing;
+    int rc;
+
+    if (packs && unpacks) {
+        memcpy(to->buffer, from->buffer, from->count);
+        return OMPI_SUCCESS;
+    }
+    if (!packs && !unpacks) {
+        rc = ompi_datatype_sndrcv(from->buffer, (int32_t) from->count, from->datatype, to->buffer, (int32_t) to->count,
+                                  to->datatype);
+        return 0 > rc ? rc : OMPI_SUCCESS;
+    }
+    if (0 == typed->count * typed->datatype->super.size) {
+        return OMPI_SUCCESS;
+    }
+    rc = coll_packing_open(&packing, typed->datatype, typed->count, typed->buffer, packs);
+    if (OMPI_SUCCESS == rc) {
+        rc = packs ? coll_packing_pack(&packing, to->buffer, to->count)
+                   : coll_packing_unpack(&packing, from->buffer, from->count);
+        coll_packing_close(&packing);
+    }
+    return rc;
+}
+
+/* The local actions of the round that begins here. */
+static int act(const mca_coll_adapt_schedule_t *schedule, position action)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (; OMPI_SUCCESS == rc && !ends_round(action); ++action) {
+        if (ADAPT_COPY == action->kind) {
+            rc = copy(action);
+        } else if (ADAPT_COMBINE == action->kind) {
+            ompi_op_reduce(schedule->op, action->from.buffer, action->to.buffer, action->to.count, action->to.datatype);
+        }
+    }
+    return rc;
+}
+
+/* -- without events -- */
+
+static int start(position action, int tag, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    const mca_coll_adapt_data_t *from = &action->from, *to = &action->to;
+
+    return ADAPT_SEND == action->kind
+               ? MCA_PML_CALL(isend(from->buffer, from->count, from->datatype, action->peer, tag,
+                                    MCA_PML_BASE_SEND_STANDARD, comm, request))
+               : MCA_PML_CALL(irecv(to->buffer, to->count, to->datatype, action->peer, tag, comm, request));
+}
+
+/* The messages of a round: all are started, and then waited for. After an error, for those that are under way. */
+static int communicate(const mca_coll_adapt_schedule_t *schedule, position round, int tag, ompi_request_t **requests)
+{
+    int count = 0, rc = OMPI_SUCCESS, waited;
+
+    for (int which = RECVS; which >= SENDS; --which) {
+        for (position action = round; OMPI_SUCCESS == rc && !ends_round(action); ++action) {
+            if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
+                rc = start(action, tag, schedule->comm, &requests[count]);
+                count += OMPI_SUCCESS == rc ? 1 : 0;
+            }
+        }
+    }
+    waited = ompi_request_wait_all((size_t) count, requests, MPI_STATUSES_IGNORE);
+    return OMPI_SUCCESS != rc ? rc : waited;
+}
+
+static int most_messages(const mca_coll_adapt_schedule_t *schedule)
+{
+    int most = 0, count = 0;
+
+    for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
+        count = ends_round(action) ? 0 : count + (ADAPT_SEND == action->kind || ADAPT_RECV == action->kind ? 1 : 0);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+static int run(const mca_coll_adapt_schedule_t *schedule)
+{
+    const int tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, 1);
+    ompi_request_t **requests = malloc((size_t) (1 + most_messages(schedule)) * sizeof(*requests));
+    int rc = NULL == requests ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+
+    for (position action = schedule->actions; OMPI_SUCCESS == rc && action < end_of_schedule(schedule); ++action) {
+        rc = communicate(schedule, action, tag, requests);
+        if (OMPI_SUCCESS == rc) {
+            rc = act(schedule, action);
+        }
+        while (!ends_round(action)) {
+            ++action;
+        }
+    }
+    free(requests);
+    return rc;
+}
+
+/* -- events -- */
+
+static void advance(performance_t *self);
+
+static void event(struct flow *flow, int rc)
+{
+    performance_t *self = flow->performance;
+    bool others;
+
+    pthread_mutex_lock(&self->lock);
+    ++flow->done;
+    if (OMPI_SUCCESS == self->rc) {
+        self->rc = rc;
+    }
+    self->news = true;
+    others = self->advancing;
+    self->advancing = true;
+    pthread_mutex_unlock(&self->lock);
+    if (!others) {
+        advance(self);
+    }
+}
+
+static int message_complete(ompi_request_t *request)
+{
+    struct flow *flow = request->req_complete_cb_data;
+    const int rc = request->req_status.MPI_ERROR;
+
+    ompi_request_free(&request);
+    event(flow, rc);
+    return 1; /* the request is gone */
+}
+
+/* Starts messages as long as the window has room. */
+static void fill_window(performance_t *self, struct place *place, int which)
+{
+    const mca_coll_adapt_action_kind_t kind = SENDS == which ? ADAPT_SEND : ADAPT_RECV;
+    const int window = self->schedule.windows[which];
+    struct flow *flow = &place->flows[which];
+
+    for (; !ends_round(flow->next) && (0 == window || flow->started - flow->seen < window); ++flow->next) {
+        if (kind == flow->next->kind) {
+            const int rc = mca_coll_adapt_message_start(SENDS == which ? &flow->next->from : &flow->next->to,
+                                                        SENDS == which, flow->next->peer, place->tag,
+                                                        self->schedule.comm, message_complete, flow);
+
+            ++flow->started;
+            if (OMPI_SUCCESS != rc) {
+                event(flow, rc);
+                return;
+            }
+        }
+    }
+}
+
+static bool round_is_over(const struct place *place)
+{
+    for (int which = SENDS; which <= RECVS; ++which) {
+        const struct flow *flow = &place->flows[which];
+
+        if (!ends_round(flow->next) || flow->seen < flow->started) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A round begins here. */
+static void enter(struct place *place, position round)
+{
+    place->round = place->flows[SENDS].next = place->flows[RECVS].next = round;
+}
+
+/* The next part moves in, if there is one. */
+static void begin_part(performance_t *self, struct place *place)
+{
+    if (place->next == end_of_schedule(&self->schedule)) {
+        place->round = NULL;
+        return;
+    }
+    enter(place, place->next);
+    place->next = skip_parts(&self->schedule, place->next, self->schedule.parts_at_once);
+}
+
+/* Behind the round that is over. */
+static void leave_round(performance_t *self, struct place *place)
+{
+    position end = place->flows[SENDS].next;
+
+    if (ADAPT_PART == end->kind) {
+        begin_part(self, place);
+    } else {
+        enter(place, end + 1);
+    }
+}
+
+/* Goes as far as it can with a part. Returns the first error of a local action. */
+static int go_on(performance_t *self, struct place *place)
+{
+    while (NULL != place->round) {
+        /* Receives first: so that messages find them. */
+        fill_window(self, place, RECVS);
+        fill_window(self, place, SENDS);
+        if (!round_is_over(place)) {
+            return OMPI_SUCCESS;
+        }
+        const int rc = act(&self->schedule, place->round);
+
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+        leave_round(self, place);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* Takes note of what is done; the lock is held. Returns whether nothing is under way and nothing is left to do. */
+static bool look(performance_t *self)
+{
+    bool over = true;
+
+    for (int i = 0; i < self->schedule.parts_at_once; ++i) {
+        struct place *place = &self->places[i];
+
+        for (int which = SENDS; which <= RECVS; ++which) {
+            place->flows[which].seen = place->flows[which].done;
+            over = over && place->flows[which].seen == place->flows[which].started;
+        }
+        over = over && (NULL == place->round || OMPI_SUCCESS != self->rc);
+    }
+    return over;
+}
+
+/* Called by the one thread that has set advancing. */
+static void advance(performance_t *self)
+{
+    for (;;) {
+        bool over, news;
+        int rc;
+
+        pthread_mutex_lock(&self->lock);
+        over = look(self);
+        news = self->news;
+        rc = self->rc;
+        self->news = false;
+        self->advancing = over || news;
+        pthread_mutex_unlock(&self->lock);
+        if (over) {
+            /* Nothing is under way: nobody else looks at it, and with this call it may be gone. */
+            self->super.super.req_status.MPI_ERROR = rc;
+            ompi_request_complete(&self->super.super, true);
+            return;
+        }
+        if (!news) {
+            return;
+        }
+        for (int i = 0; OMPI_SUCCESS == rc && i < self->schedule.parts_at_once; ++i) {
+            rc = go_on(self, &self->places[i]);
+        }
+        if (OMPI_SUCCESS != rc) {
+            pthread_mutex_lock(&self->lock);
+            self->rc = OMPI_SUCCESS == self->rc ? rc : self->rc;
+            pthread_mutex_unlock(&self->lock);
+        }
+    }
+}
+
+/* -- the request -- */
+
+static void performance_start(performance_t *self)
+{
+    self->super.super.req_complete = REQUEST_PENDING;
+    self->super.super.req_state = OMPI_REQUEST_ACTIVE;
+    self->rc = OMPI_SUCCESS;
+    for (int i = 0; i < self->schedule.parts_at_once; ++i) {
+        struct place *place = &self->places[i];
+
+        place->tag = self->tag - i;
+        for (int which = SENDS; which <= RECVS; ++which) {
+            place->flows[which] = (struct flow){ .performance = self };
+        }
+        place->next = skip_parts(&self->schedule, self->schedule.actions, i);
+        begin_part(self, place);
+    }
+    self->advancing = self->news = true;
+    advance(self);
+}
+
+static int request_start(size_t count, ompi_request_t **requests)
+{
+    for (size_t i = 0; i < count; ++i) {
+        performance_start((performance_t *) requests[i]);
+    }
+    return OMPI_SUCCESS;
+}
+
+static void performance_construct(performance_t *self)
+{
+    memset((char *) self + sizeof(self->super), 0, sizeof(*self) - sizeof(self->super));
+    mca_coll_adapt_request_construct(&self->super.super);
+    self->super.super.req_start = request_start;
+    pthread_mutex_init(&self->lock, NULL);
+}
+
+/* The types, which the user may free while the request lives: holds them, or lets them go. */
+static void hold_types(const mca_coll_adapt_schedule_t *schedule, bool yes)
+{
+    for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
+        ompi_datatype_t *types[] = { action->from.datatype, action->to.datatype };
+
+        for (int i = 0; i < 2; ++i) {
+            if (NULL != types[i] && yes) {
+                OBJ_RETAIN(types[i]);
+            } else if (NULL != types[i]) {
+                OBJ_RELEASE(types[i]);
+            }
+        }
+    }
+}
+
+static void free_schedule(mca_coll_adapt_schedule_t *schedule)
+{
+    while (NULL != schedule->memory) {
+        mca_coll_adapt_memory_t *next = schedule->memory->next;
+
+        free(schedule->memory);
+        schedule->memory = next;
+    }
+    free(schedule->actions);
+}
+
+static void performance_destruct(performance_t *self)
+{
+    mca_coll_adapt_schedule_t *schedule = &self->schedule;
+
+    OMPI_REQUEST_FINI(&self->super.super);
+    hold_types(schedule, false);
+    if (NULL != schedule->op) {
+        OBJ_RELEASE(schedule->op);
+    }
+    if (NULL != schedule->comm) {
+        OBJ_RELEASE(schedule->comm);
+    }
+    free_schedule(schedule);
+    free(self->places);
+    pthread_mutex_destroy(&self->lock);
+}
+
+/* Makes the request, which takes over the schedule. */
+static int make(const mca_coll_adapt_schedule_t *schedule, bool persistent, performance_t **made)
+{
+    performance_t *self = OBJ_NEW(performance_t);
+
+    if (NULL == self) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    self->places = calloc((size_t) schedule->parts_at_once, sizeof(*self->places));
+    OMPI_REQUEST_INIT(&self->super.super, persistent);
+    if (NULL == self->places) {
+        OBJ_RELEASE(self);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    self->super.super.req_mpi_object.comm = schedule->comm;
+    self->schedule = *schedule;
+    hold_types(schedule, true);
+    OBJ_RETAIN(schedule->comm);
+    if (NULL != schedule->op) {
+        OBJ_RETAIN(schedule->op);
+    }
+    self->tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, schedule->parts_at_once);
+    *made = self;
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request)
+{
+    const bool events = 1 < schedule->parts_at_once || 0 < schedule->windows[SENDS] || 0 < schedule->windows[RECVS];
+    performance_t *self;
+    ompi_request_t *own;
+    int rc = schedule->rc;
+
+    if (OMPI_SUCCESS == rc && ADAPT_BLOCKING == form && !events) {
+        rc = run(schedule);
+        free_schedule(schedule);
+        return rc;
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = make(schedule, ADAPT_PERSISTENT == form, &self);
+    }
+    if (OMPI_SUCCESS != rc) {
+        free_schedule(schedule);
+        return rc;
+    }
+    own = &self->super.super;
+    if (ADAPT_PERSISTENT != form) {
+        performance_start(self);
+    }
+    if (ADAPT_BLOCKING == form) {
+        return ompi_request_wait(&own, MPI_STATUS_IGNORE);
+    }
+    *request = own;
+    return OMPI_SUCCESS;
+}

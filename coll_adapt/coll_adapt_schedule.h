@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A schedule: what one rank does in a collective, written down before it is done. Messages of one round start together;
+ * when all are through, the round's local actions are done in their order; then the next round begins. Rounds may be
+ * grouped into parts, which know nothing of each other: the segments of a long message.
+ *
+ * Whoever makes a schedule fills it with the functions below; errors are remembered, and come out when it is performed.
+ */
+#ifndef MCA_COLL_ADAPT_SCHEDULE_H
+#define MCA_COLL_ADAPT_SCHEDULE_H
+
+#include "ompi_config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
+
+/** So many elements of a type, from here on. */
+typedef struct mca_coll_adapt_data_t {
+    void *buffer;
+    size_t count;
+    ompi_datatype_t *datatype;
+} mca_coll_adapt_data_t;
+
+/** What an action is. */
+typedef enum {
+    ADAPT_SEND,    /**< `from` goes to the peer */
+    ADAPT_RECV,    /**< `to` comes from the peer */
+    ADAPT_COPY,    /**< `from` is copied to `to`; the types may differ, the signatures not */
+    ADAPT_COMBINE, /**< to = from op to: `from` holds the lower ranks' part */
+    ADAPT_ROUND,   /**< a round ends */
+    ADAPT_PART     /**< a part ends, and with it its last round */
+} mca_coll_adapt_action_kind_t;
+
+typedef struct mca_coll_adapt_action_t {
+    mca_coll_adapt_action_kind_t kind;
+    int peer;
+    mca_coll_adapt_data_t from, to;
+} mca_coll_adapt_action_t;
+
+/** A piece of memory is behind it. */
+typedef union mca_coll_adapt_memory_t {
+    union mca_coll_adapt_memory_t *next;
+    max_align_t alignment;
+} mca_coll_adapt_memory_t;
+
+typedef struct mca_coll_adapt_schedule_t {
+    ompi_communicator_t *comm;
+    ompi_op_t *op;                    /**< of ADAPT_COMBINE; NULL: there is none */
+    int windows[2];                   /**< most sends, receives of a part under way at once; 0: all of a round */
+    int parts_at_once;                /**< the same on all ranks */
+    mca_coll_adapt_action_t *actions; /**< ends with ADAPT_PART */
+    int count, capacity;
+    mca_coll_adapt_memory_t *memory; /**< freed with the schedule */
+    int rc;                          /**< the first error while it was filled */
+} mca_coll_adapt_schedule_t;
+
+/** Begins a schedule; to be performed, which also frees it. */
+static inline mca_coll_adapt_schedule_t mca_coll_adapt_schedule_begin(ompi_communicator_t *comm, ompi_op_t *op)
+{
+    return (mca_coll_adapt_schedule_t){ .comm = comm, .op = op, .parts_at_once = 1, .rc = OMPI_SUCCESS };
+}
+
+/** Memory that lives as long as the schedule. NULL where there is none: then the schedule will not be performed. */
+static inline char *mca_coll_adapt_schedule_memory(mca_coll_adapt_schedule_t *schedule, size_t bytes)
+{
+    mca_coll_adapt_memory_t *chunk = malloc(sizeof(*chunk) + bytes);
+
+    if (NULL == chunk) {
+        schedule->rc = OMPI_ERR_OUT_OF_RESOURCE;
+        return NULL;
+    }
+    chunk->next = schedule->memory;
+    schedule->memory = chunk;
+    return (char *) (chunk + 1);
+}
+
+static inline void mca_coll_adapt_schedule_add(mca_coll_adapt_schedule_t *schedule,
+                                               const mca_coll_adapt_action_t *action)
+{
+    if (schedule->count == schedule->capacity) {
+        const int capacity = 0 == schedule->capacity ? 32 : 2 * schedule->capacity;
+        mca_coll_adapt_action_t *grown = realloc(schedule->actions, (size_t) capacity * sizeof(*grown));
+
+        if (NULL == grown) {
+            schedule->rc = OMPI_ERR_OUT_OF_RESOURCE;
+            return;
+        }
+        schedule->actions = grown;
+        schedule->capacity = capacity;
+    }
+    schedule->actions[schedule->count++] = *action;
+}
+
+static inline void mca_coll_adapt_schedule_send(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,
+                                                int peer)
+{
+    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_SEND, .peer = peer, .from = from });
+}
+
+static inline void mca_coll_adapt_schedule_recv(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t to, int peer)
+{
+    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_RECV, .peer = peer, .to = to });
+}
+
+static inline void mca_coll_adapt_schedule_copy(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,
+                                                mca_coll_adapt_data_t to)
+{
+    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_COPY, .from = from, .to = to });
+}
+
+static inline void mca_coll_adapt_schedule_combine(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,
+                                                   mca_coll_adapt_data_t to)
+{
+    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_COMBINE, .from = from, .to = to });
+}
+
+/** Ends a round (ADAPT_ROUND), or a part with its last round (ADAPT_PART). */
+static inline void mca_coll_adapt_schedule_end(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_action_kind_t what)
+{
+    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = what });
+}
+
+#endif
