@@ -15,96 +15,31 @@
 
 #include "coll_adapt/coll_adapt.h"
 #include "coll_han_collectives.h"
+#include "coll_han_dynamic.h"
+#include "coll_han_rules.h"
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
 #include "common/coll_packing.h"
 
-/** The levels. Today two; the engine does not know how many there are. */
-typedef enum {
-    HAN_LOW, /**< ranks that share a node */
-    HAN_UP,  /**< the node leaders */
-    HAN_LEVEL_COUNT
-} mca_coll_han_level_id_t;
+/** A buffer of one block, or of one for each rank. */
+typedef struct mca_coll_han_side_t {
+    void *buffer; /**< or MPI_IN_PLACE */
+    int count;    /**< elements of a block */
+    ompi_datatype_t *type;
+    const int *counts; /**< where not NULL: elements of each block */
+    const int *places; /**< where not NULL: where each block begins, in extents; otherwise one follows the other */
+} mca_coll_han_side_t;
 
-/** The components that HAN takes submodules from; an index of arrays. */
-typedef enum {
-    HAN_AUTO = -1, /**< the rules choose */
-    HAN_LIBNBC,
-    HAN_ADAPT,
-    HAN_TUNED,
-    HAN_SM,
-    HAN_BASIC,
-    HAN_SUBMODULE_COUNT
-} mca_coll_han_submodule_t;
-
-/* -- coll_han_dynamic.c -------------------------------------------------------------------------------------------- */
-
-/** One way to do a collective; what a row of an algorithm table says. */
-typedef struct mca_coll_han_algorithm_t {
-    const char *name;
-    const char *help; /**< one sentence */
-} mca_coll_han_algorithm_t;
-
-/** The algorithms; an index of mca_coll_han_algorithms. */
-typedef enum {
-    HAN_FALLBACK,
-    HAN_SIMPLE,
-    HAN_PIPELINE,
-    HAN_TREE,
-    HAN_RING,
-    HAN_EXCHANGE,
-    HAN_LEADERS,
-    HAN_ALGORITHM_COUNT
-} mca_coll_han_algorithm_id_t;
-
-extern const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT];
-
-/** What a decision depends on: equal on all ranks (HAN paper, table I). */
-typedef struct mca_coll_han_input_t {
+/** A call, in one piece. */
+typedef struct mca_coll_han_args_t {
     mca_coll_han_collective_t collective;
-    int nodes;    /**< groups of the topology */
-    int ppn;      /**< ranks of the largest group */
-    size_t bytes; /**< packed */
     mca_coll_han_form_t form;
-    bool adapt;       /**< the communicator has a module of adapt */
-    bool in_order;    /**< every node holds consecutive ranks */
-    bool in_place;    /**< of collectives without a root */
-    bool keeps_order; /**< the operation does not commute */
-} mca_coll_han_input_t;
-
-/** The outcome of a decision (HAN paper, table II). */
-typedef struct mca_coll_han_params_t {
-    mca_coll_han_algorithm_id_t algorithm;
-    size_t fs;                        /**< segment size, packed bytes */
-    int depth;                        /**< segments under way at the up level */
-    mca_coll_han_submodule_t imod;    /**< up */
-    mca_coll_han_submodule_t smod;    /**< low */
-    mca_coll_adapt_tree_kind_t ibalg; /**< tree of ib, where imod is adapt */
-    size_t ibs;                       /**< segment size inside ib, where imod is adapt; 0: whole segments */
-    mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree */
-    int lanes;                        /**< of trees and rings of a reduction: ranks of a node that share its links */
-    const char *why;                  /**< the rule, as text */
-} mca_coll_han_params_t;
-
-/** Decides by what the user has set, then by the built-in rules. Every rank comes to the same result. */
-mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input);
+    mca_coll_han_side_t send, recv; /**< bcast has only recv */
+    ompi_op_t *op;
+    int root; /**< -1: none */
+} mca_coll_han_args_t;
 
 /* -- coll_han_component.c ------------------------------------------------------------------------------------------ */
-
-/** Most submodules that a level chooses from. */
-enum { HAN_CHOICE_COUNT = 3 };
-
-/** The submodule behind a number in ..._up_module and ..._low_module; HAN_AUTO where there is none. */
-extern const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT];
-
-/** What the user can set for each collective. All are read anew in each call. */
-typedef struct mca_coll_han_settings_t {
-    int algorithm;  /**< mca_coll_han_algorithm_id_t, or HAN_AUTO */
-    int segsize;    /**< bytes, 0: the rules choose */
-    int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
-    int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
-    int lanes;      /**< 0: the rules choose */
-} mca_coll_han_settings_t;
 
 typedef struct mca_coll_han_component_t {
     mca_coll_han_base_component_t super;
@@ -115,12 +50,6 @@ typedef struct mca_coll_han_component_t {
 } mca_coll_han_component_t;
 
 OMPI_MODULE_DECLSPEC extern mca_coll_han_component_t mca_coll_han_component;
-
-/** "bcast", ... : as in names of parameters. */
-extern const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT];
-
-/** "libnbc", ... : the components' names. */
-extern const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT];
 
 /** Says something at a verbosity of at least level. */
 #define HAN_VERBOSE(level, ...)                                                                                        \
@@ -200,15 +129,6 @@ enum { HAN_SENDS = 3, HAN_RECVS = 6 };
 /** Radix of k-nomial trees: low trees, for what counts with short messages is the number of hops. */
 enum { HAN_RADIX = 4 };
 
-/** Topology-aware trees are kept, this many at most: to make one takes a look at every rank. */
-enum { HAN_TREES_KEPT = 256 };
-
-/** Most trees of a ring: with so many nodes a chain moves about as much. */
-enum { HAN_TREES_IN_RING = 16 };
-
-/** Most lanes; those of a ring are kept all at once. */
-enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
-
 typedef struct mca_coll_han_tree_t {
     bool made;
     int lane;
@@ -226,6 +146,7 @@ typedef struct mca_coll_han_module_t {
     mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
+    mca_coll_han_lookup_t lookups[HAN_COLLECTIVE_COUNT]; /**< each made with the first call of its collective */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     void *scratch; /**< temporary memory kept between calls */
     size_t scratch_bytes;
@@ -255,6 +176,18 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
 
 /** Temporary memory of the module, good until the next call of this function; NULL where memory is short. */
 void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes);
+
+/* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
+
+/** Reads the built-in rules; when the component opens. */
+int mca_coll_han_table_open(void);
+
+/** Forgets all rules; when the component closes. */
+void mca_coll_han_table_close(void);
+
+/** What the rules say of a call on a module's communicator, whose topology is known. */
+int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
+                            const mca_coll_han_params_t **params);
 
 /* -- coll_han_segments.c ------------------------------------------------------------------------------------------- */
 

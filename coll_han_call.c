@@ -73,7 +73,7 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
 int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
                              mca_coll_han_params_t *params)
 {
-    const int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
+    int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
     const mca_coll_han_topology_t *topology = &module->topology;
     const mca_coll_han_input_t input = {
         .collective = args->collective,
@@ -86,13 +86,16 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
         .keeps_order = NULL != args->op && !ompi_op_is_commute(args->op),
     };
+    const mca_coll_han_params_t *rule;
 
     if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "the topology is not known yet" };
-    } else if (OMPI_SUCCESS != rc) {
-        return rc;
     } else {
-        *params = mca_coll_han_decide(&input);
+        rc = OMPI_SUCCESS == rc ? mca_coll_han_table_find(module, &input, &rule) : rc;
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+        *params = mca_coll_han_decide(&input, rule, &mca_coll_han_component.settings[args->collective]);
     }
     say(module, &input, params);
     return HAN_FALLBACK == params->algorithm ? HAN_TO_FALLBACK : OMPI_SUCCESS;

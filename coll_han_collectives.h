@@ -7,21 +7,10 @@
 #ifndef MCA_COLL_HAN_COLLECTIVES_H
 #define MCA_COLL_HAN_COLLECTIVES_H
 
-#include "ompi/datatype/ompi_datatype.h"
-#include "ompi/op/op.h"
-
 /** The forms of a collective; an index of arrays. */
 typedef enum { HAN_BLOCKING, HAN_NONBLOCKING, HAN_PERSISTENT, HAN_FORM_COUNT } mca_coll_han_form_t;
 
-/** A buffer of one block, or of one for each rank. */
-typedef struct mca_coll_han_side_t {
-    void *buffer; /**< or MPI_IN_PLACE */
-    int count;    /**< elements of a block */
-    ompi_datatype_t *type;
-    const int *counts; /**< where not NULL: elements of each block */
-    const int *places; /**< where not NULL: where each block begins, in extents; otherwise one follows the other */
-} mca_coll_han_side_t;
-
+/* mca_coll_han_side_t. */
 #define HAN_SIDE(buffer, count, type)                                                                                  \
     {                                                                                                                  \
         (void *) (buffer), count, type, NULL, NULL                                                                     \
@@ -109,14 +98,5 @@ typedef enum {
 #undef HAN_NUMBER
         HAN_COLLECTIVE_COUNT
 } mca_coll_han_collective_t;
-
-/** A call, in one piece. */
-typedef struct mca_coll_han_args_t {
-    mca_coll_han_collective_t collective;
-    mca_coll_han_form_t form;
-    mca_coll_han_side_t send, recv; /**< bcast has only recv */
-    ompi_op_t *op;
-    int root; /**< -1: none */
-} mca_coll_han_args_t;
 
 #endif

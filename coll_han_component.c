@@ -5,21 +5,6 @@
 
 #include "common/coll_variables.h"
 
-const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
-#define NAME(number, name, parameters, arguments, send, recv, op, root, performer) [HAN_##number] = #name,
-    HAN_COLLECTIVES(NAME)
-};
-
-const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
-    [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
-};
-
-/* The first numbers of each level are those of Open MPI's HAN. */
-const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT] = {
-    [HAN_LOW] = { HAN_TUNED, HAN_SM, HAN_BASIC },
-    [HAN_UP] = { HAN_LIBNBC, HAN_ADAPT, HAN_AUTO },
-};
-
 static int han_register(void);
 static int han_open(void);
 static int han_close(void);
@@ -150,7 +135,7 @@ static int han_register(void)
 static int han_open(void)
 {
     mca_coll_han_component.output = opal_output_open(NULL);
-    return OMPI_SUCCESS;
+    return mca_coll_han_table_open();
 }
 
 static int han_close(void)
@@ -158,5 +143,6 @@ static int han_close(void)
     opal_output_close(mca_coll_han_component.output);
     mca_coll_han_component.output = 0;
     mca_coll_han_nodes_finalize();
+    mca_coll_han_table_close();
     return OMPI_SUCCESS;
 }

@@ -1,5 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "coll_han.h"
+#include "coll_han_dynamic.h"
+
+const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
+#define NAME(number, name, parameters, arguments, send, recv, op, root, performer) [HAN_##number] = #name,
+    HAN_COLLECTIVES(NAME)
+};
+
+const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
+    [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
+};
+
+/* The first numbers of each level are those of Open MPI's HAN. */
+const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT] = {
+    [HAN_LOW] = { HAN_TUNED, HAN_SM, HAN_BASIC },
+    [HAN_UP] = { HAN_LIBNBC, HAN_ADAPT, HAN_AUTO },
+};
+
+/* Those of mca_coll_adapt_trees. */
+const char *const mca_coll_han_tree_names[ADAPT_TREE_COUNT] = {
+    [ADAPT_TREE_AUTO] = "auto",
+    [ADAPT_TREE_BINOMIAL] = "binomial",
+    [ADAPT_TREE_IN_ORDER_BINOMIAL] = "in_order_binomial",
+    [ADAPT_TREE_BINARY] = "binary",
+    [ADAPT_TREE_PIPELINE] = "pipeline",
+    [ADAPT_TREE_CHAIN] = "chain",
+    [ADAPT_TREE_LINEAR] = "linear",
+    [ADAPT_TREE_KNOMIAL] = "knomial",
+    [ADAPT_TREE_IN_ORDER_BINARY] = "in_order_binary",
+    [ADAPT_TREE_TOPOLOGY] = "topology",
+};
 
 const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_FALLBACK] = { "fallback", "the component that would do it without HAN" },
@@ -68,9 +97,11 @@ static bool leaders_fit(const mca_coll_han_input_t *input)
     }
 }
 
-/* Whether an algorithm serves a call. */
-static bool fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
+bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
 {
+    if (HAN_FALLBACK == algorithm) {
+        return true;
+    }
     if (0 == (algorithms_of[input->collective] & (1u << algorithm))) {
         return false;
     }
@@ -96,123 +127,17 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input)
         = { HAN_PIPELINE, HAN_TREE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
     size_t i = 0;
 
-    while (HAN_FALLBACK != order[i] && !fits(order[i], input)) {
+    while (!mca_coll_han_fits(order[i], input)) {
         ++i;
     }
     return order[i];
-}
-
-/* Largest segment: inner collectives count in int. */
-static const size_t largest_fs = (size_t) 1 << 30;
-
-/* From this many nodes and bytes on: what. The last row that fits decides, so a number of nodes begins with 0 bytes. */
-struct rule {
-    mca_coll_han_collective_t collective;
-    int nodes;
-    size_t bytes;
-    mca_coll_han_params_t params;
-};
-
-#define RULE(collective, from_nodes, from_bytes, how, nodes_kind, segment, share)                                            \
-    {                                                                                                                  \
-        HAN_##collective, from_nodes, from_bytes,                                                                      \
-        {                                                                                                              \
-            .algorithm = HAN_##how, .fs = 65536, .depth = 4, .imod = HAN_ADAPT, .smod = HAN_TUNED,                     \
-            .ibalg = ADAPT_TREE_##nodes_kind, .sbalg = ADAPT_TREE_LINEAR, .ibs = segment, .lanes = share,              \
-            .why = "built-in rule from " #from_nodes " nodes and " #from_bytes " bytes on"                             \
-        }                                                                                                              \
-    }
-
-/*
- * Short messages: what counts is how many must be waited for one after another. With few nodes the root sends to each
- * leader itself, and every leader to each rank of its node. Middle ones: sent to many, a message costs its bytes as
- * often. Long ones: a chain between the nodes, in which each sends the message once, in segments as short as they can
- * be without their number counting; an allreduce as a ring. Of long reductions several ranks of a node, each in a lane
- * of its own, have a part: where one of them is late, the others use the link.
- */
-static const struct rule rules[] = {
-    RULE(BCAST, 2, 0, TREE, LINEAR, 0, 1),
-    RULE(BCAST, 2, 8193, TREE, BINOMIAL, 0, 1),
-    RULE(BCAST, 2, 12289, TREE, PIPELINE, 8192, 1),
-    RULE(BCAST, 2, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(BCAST, 5, 0, TREE, LINEAR, 0, 1),
-    RULE(BCAST, 5, 4097, TREE, BINOMIAL, 0, 1),
-    RULE(BCAST, 5, 12289, TREE, PIPELINE, 8192, 1),
-    RULE(BCAST, 5, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(BCAST, 9, 0, TREE, KNOMIAL, 0, 1),
-    RULE(BCAST, 9, 8193, TREE, BINOMIAL, 0, 1),
-    RULE(BCAST, 9, 16385, TREE, PIPELINE, 8192, 1),
-    RULE(BCAST, 9, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE, 2, 0, TREE, LINEAR, 0, 1),
-    RULE(REDUCE, 2, 8193, TREE, PIPELINE, 8192, 1),
-    RULE(REDUCE, 2, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE, 2, 1048577, TREE, PIPELINE, 16384, 4),
-    RULE(REDUCE, 5, 0, TREE, LINEAR, 0, 1),
-    RULE(REDUCE, 5, 4097, TREE, BINOMIAL, 0, 1),
-    RULE(REDUCE, 5, 12289, TREE, PIPELINE, 8192, 1),
-    RULE(REDUCE, 5, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE, 5, 1048577, TREE, PIPELINE, 16384, 4),
-    RULE(REDUCE, 9, 0, TREE, KNOMIAL, 0, 1),
-    RULE(REDUCE, 9, 2049, TREE, BINOMIAL, 0, 1),
-    RULE(REDUCE, 9, 16385, TREE, PIPELINE, 8192, 1),
-    RULE(REDUCE, 9, 65537, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE, 9, 1048577, TREE, PIPELINE, 16384, 4),
-    RULE(ALLREDUCE, 2, 0, TREE, LINEAR, 0, 1),
-    RULE(ALLREDUCE, 2, 4097, TREE, BINOMIAL, 0, 1),
-    RULE(ALLREDUCE, 2, 8193, RING, LINEAR, 8192, 1),
-    RULE(ALLREDUCE, 2, 24577, RING, PIPELINE, 16384, 1),
-    RULE(ALLREDUCE, 2, 131073, RING, PIPELINE, 16384, 4),
-    RULE(ALLREDUCE, 9, 0, TREE, KNOMIAL, 0, 1),
-    RULE(ALLREDUCE, 9, 8193, TREE, BINOMIAL, 0, 1),
-    RULE(ALLREDUCE, 9, 16385, RING, PIPELINE, 16384, 1),
-    RULE(ALLREDUCE, 9, 131073, RING, PIPELINE, 16384, 4),
-    RULE(BARRIER, 2, 0, TREE, LINEAR, 0, 1),
-    RULE(BARRIER, 9, 0, TREE, KNOMIAL, 0, 1),
-    RULE(ALLGATHER, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(ALLGATHER, 2, 4096, TREE, PIPELINE, 16384, 1),
-    RULE(ALLGATHERV, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(ALLGATHERV, 2, 4096, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE_SCATTER_BLOCK, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(REDUCE_SCATTER_BLOCK, 2, 4096, TREE, PIPELINE, 16384, 1),
-    RULE(REDUCE_SCATTER, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(REDUCE_SCATTER, 2, 4096, TREE, PIPELINE, 16384, 1),
-    RULE(ALLTOALL, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(ALLTOALL, 2, 4096, EXCHANGE, LINEAR, 0, 1),
-    RULE(ALLTOALLV, 2, 0, EXCHANGE, LINEAR, 0, 1),
-    RULE(GATHERV, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(SCATTERV, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(SCAN, 2, 0, LEADERS, LINEAR, 16384, 1),
-    RULE(EXSCAN, 2, 0, LEADERS, LINEAR, 16384, 1),
-    RULE(GATHER, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(GATHER, 2, 4096, EXCHANGE, LINEAR, 0, 1),
-    RULE(SCATTER, 2, 0, FALLBACK, LINEAR, 0, 1),
-    RULE(SCATTER, 2, 4096, EXCHANGE, LINEAR, 0, 1),
-};
-
-/* Up to this many ranks of a node are served by its leader, one after another. */
-enum { FEW_RANKS = 8 };
-
-static mca_coll_han_params_t by_rules(const mca_coll_han_input_t *input)
-{
-    mca_coll_han_params_t params = { .algorithm = HAN_FALLBACK, .lanes = 1, .why = "no rule fits" };
-
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-        if (rules[i].collective == input->collective && rules[i].nodes <= input->nodes
-            && rules[i].bytes <= input->bytes) {
-            params = rules[i].params;
-        }
-    }
-    if (FEW_RANKS < input->ppn) {
-        params.sbalg = ADAPT_TREE_KNOMIAL;
-    }
-    return params;
 }
 
 /* Who chooses submodules asks for levels. The segment size serves whatever the algorithm cuts. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
 {
     if (0 < settings->segsize) {
-        params->fs = params->ibs = (size_t) settings->segsize;
+        params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
         if (HAN_FALLBACK == params->algorithm) {
             params->algorithm = HAN_TREE;
@@ -248,24 +173,42 @@ static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
     return lanes < HAN_MOST_LANES ? lanes : HAN_MOST_LANES;
 }
 
-mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input)
-{
-    mca_coll_han_params_t params = by_rules(input);
+/* Up to this many ranks of a node are served by its leader, one after another. */
+enum { FEW_RANKS = 8 };
 
+/* What goes up a tree only, and comes down none. */
+static bool goes_up(mca_coll_han_collective_t collective)
+{
+    return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
+}
+
+mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, const mca_coll_han_params_t *rule,
+                                          const mca_coll_han_settings_t *settings)
+{
+    mca_coll_han_params_t params = *rule;
+
+    if (ADAPT_TREE_AUTO == params.sbalg) {
+        params.sbalg = FEW_RANKS < input->ppn ? ADAPT_TREE_KNOMIAL : ADAPT_TREE_LINEAR;
+    }
     if (HAN_ADAPT == params.imod && !input->adapt) {
         params.imod = HAN_LIBNBC;
     }
-    by_user(&params, &mca_coll_han_component.settings[input->collective]);
-    if (HAN_FALLBACK != params.algorithm && !fits(params.algorithm, input)) {
+    by_user(&params, settings);
+    if (!mca_coll_han_fits(params.algorithm, input)) {
         params.algorithm = substitute(input);
         params.why = "the algorithm does not serve this call";
+    }
+    if (HAN_TREE == params.algorithm && goes_up(input->collective)) {
+        /* A tree is one tree, whichever way. */
+        params.ibalg = params.iralg;
+        params.ibs = params.irs;
     }
     params.lanes = limit_lanes(params.lanes, input);
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {
         params.fs = input->bytes;
     }
-    if (params.fs > largest_fs) {
-        params.fs = largest_fs;
+    if (params.fs > HAN_LARGEST_SEGMENT) {
+        params.fs = HAN_LARGEST_SEGMENT;
     }
     return params;
 }

@@ -49,6 +49,9 @@ static void module_destruct(mca_coll_han_module_t *module)
     }
     free(module->trees);
     mca_coll_han_topology_free(&module->topology);
+    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+        mca_coll_han_lookup_free(&module->lookups[collective]);
+    }
     free(module->socket_of);
     free(module->scratch);
 }

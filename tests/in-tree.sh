@@ -9,7 +9,7 @@
 # The layout there.  A component has one folder, and what both components use
 # goes into both:
 #
-#   ompi/mca/coll/han/    *.c *.h  Makefile.am  configure.m4   from this folder
+#   ompi/mca/coll/han/    *.[ch] *.rules Makefile.am configure.m4  from this folder
 #                         common/  coll_adapt/*.[ch]           as here
 #   ompi/mca/coll/adapt/  all of coll_adapt/                   without the folder
 #                         common/                              as here
@@ -132,7 +132,7 @@ copy_components() {
     local coll=$work/tree/ompi/mca/coll
     rm -rf -- "$coll/han" "$coll/adapt"
     mkdir -p "$coll/han/coll_adapt" "$coll/adapt"
-    cp -- "$TOP"/*.[ch] "$TOP/Makefile.am" "$TOP/configure.m4" "$coll/han"
+    cp -- "$TOP"/*.[ch] "$TOP"/*.rules "$TOP/Makefile.am" "$TOP/configure.m4" "$coll/han"
     cp -- "$TOP"/coll_adapt/*.[ch] "$coll/han/coll_adapt"
     cp -- "$TOP"/coll_adapt/*.[ch] "$TOP/coll_adapt/Makefile.am" "$TOP/coll_adapt/configure.m4" "$coll/adapt"
     cp -r -- "$TOP/common" "$coll/han"

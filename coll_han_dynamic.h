@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Decisions: what they depend on, what they say, and by which names a user knows it. Pure: shared by the component, the
+ * parser of rules and the tools.
+ */
+#ifndef MCA_COLL_HAN_DYNAMIC_H
+#define MCA_COLL_HAN_DYNAMIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "coll_adapt/coll_adapt_tree.h"
+#include "coll_han_collectives.h"
+
+/** "bcast", ... : as in names of parameters. */
+extern const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT];
+
+/** The levels. Today two; the engine does not know how many there are. */
+typedef enum {
+    HAN_LOW, /**< ranks that share a node */
+    HAN_UP,  /**< the node leaders */
+    HAN_LEVEL_COUNT
+} mca_coll_han_level_id_t;
+
+/** The components that HAN takes submodules from; an index of arrays. */
+typedef enum {
+    HAN_AUTO = -1, /**< the rules choose */
+    HAN_LIBNBC,
+    HAN_ADAPT,
+    HAN_TUNED,
+    HAN_SM,
+    HAN_BASIC,
+    HAN_SUBMODULE_COUNT
+} mca_coll_han_submodule_t;
+
+/** "libnbc", ... : the components' names. */
+extern const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT];
+
+/** Most submodules that a level chooses from. */
+enum { HAN_CHOICE_COUNT = 3 };
+
+/** The submodule behind a number in ..._up_module and ..._low_module; HAN_AUTO where there is none. */
+extern const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT];
+
+/** "binomial", ... : names of ADAPT's trees, which are in another component. */
+extern const char *const mca_coll_han_tree_names[ADAPT_TREE_COUNT];
+
+/** One way to do a collective; what a row of an algorithm table says. */
+typedef struct mca_coll_han_algorithm_t {
+    const char *name;
+    const char *help; /**< one sentence */
+} mca_coll_han_algorithm_t;
+
+/** The algorithms; an index of mca_coll_han_algorithms. */
+typedef enum {
+    HAN_FALLBACK,
+    HAN_SIMPLE,
+    HAN_PIPELINE,
+    HAN_TREE,
+    HAN_RING,
+    HAN_EXCHANGE,
+    HAN_LEADERS,
+    HAN_ALGORITHM_COUNT
+} mca_coll_han_algorithm_id_t;
+
+extern const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT];
+
+/** Topology-aware trees are kept, this many at most: to make one takes a look at every rank. */
+enum { HAN_TREES_KEPT = 256 };
+
+/** Most trees of a ring: with so many nodes a chain moves about as much. */
+enum { HAN_TREES_IN_RING = 16 };
+
+/** Most lanes; those of a ring are kept all at once. */
+enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
+
+/** Most segments under way at the up level. */
+enum { HAN_MOST_DEPTH = 64 };
+
+/** Largest segment: inner collectives count in int. */
+enum { HAN_LARGEST_SEGMENT = 1 << 30 };
+
+/** What a decision depends on: equal on all ranks (HAN paper, table I). */
+typedef struct mca_coll_han_input_t {
+    mca_coll_han_collective_t collective;
+    int nodes;     /**< groups of the topology */
+    int ppn;       /**< ranks of the largest group */
+    bool in_order; /**< every group holds consecutive ranks */
+    size_t bytes;  /**< packed */
+    mca_coll_han_form_t form;
+    bool adapt;       /**< the communicator has a module of adapt */
+    bool in_place;    /**< of collectives without a root */
+    bool keeps_order; /**< the operation does not commute */
+} mca_coll_han_input_t;
+
+/** The outcome of a decision (HAN paper, table II). */
+typedef struct mca_coll_han_params_t {
+    mca_coll_han_algorithm_id_t algorithm;
+    size_t fs;                        /**< segment size, packed bytes */
+    int depth;                        /**< segments under way at the up level */
+    mca_coll_han_submodule_t imod;    /**< up */
+    mca_coll_han_submodule_t smod;    /**< low */
+    mca_coll_adapt_tree_kind_t ibalg; /**< tree between nodes, of what comes down it, where adapt does it */
+    mca_coll_adapt_tree_kind_t iralg; /**< the same of what goes up it only: reduce, reduce_scatter(_block) */
+    size_t ibs;                       /**< segment size along ibalg; 0: whole segments */
+    size_t irs;                       /**< segment size along iralg; 0: whole segments */
+    mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree; ADAPT_TREE_AUTO: by ranks of a node */
+    int lanes;                        /**< of trees and rings of a reduction: ranks of a node that share its links */
+    const char *why;                  /**< the rule, as text */
+} mca_coll_han_params_t;
+
+/** What the user can set for each collective. All are read anew in each call. */
+typedef struct mca_coll_han_settings_t {
+    int algorithm;  /**< mca_coll_han_algorithm_id_t, or HAN_AUTO */
+    int segsize;    /**< bytes, 0: the rules choose */
+    int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
+    int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
+    int lanes;      /**< 0: the rules choose */
+} mca_coll_han_settings_t;
+
+/** Whether an algorithm serves a call: its preconditions. */
+bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);
+
+/**
+ * Decides by what the user has set, else by the rule, as far as the algorithm serves the call. Every rank comes to the
+ * same result.
+ *
+ * @param rule what the rule says that was found for this input
+ */
+mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, const mca_coll_han_params_t *rule,
+                                          const mca_coll_han_settings_t *settings);
+
+#endif
