@@ -61,10 +61,14 @@ uint64_t mca_coll_han_rule_distance(const mca_coll_han_rule_t *rule, const mca_c
 
 /* -- the nearest rule for any number of bytes -- */
 
+/* Where a rule's range of bytes lies. */
+enum { BELOW, AROUND, ABOVE, PLACES };
+
 /* A rule that may be the nearest; all but bytes being given, it is so far away. */
 struct candidate {
     const mca_coll_han_rule_t *rule;
     uint64_t shape;
+    int64_t order[PLACES]; /* of rules that all lie there, that with the least is the nearest */
 };
 
 /* What a lookup is made with. */
@@ -106,7 +110,15 @@ static int find_candidates(struct maker *maker, const mca_coll_han_rules_t *rule
         const mca_coll_han_rule_t *rule = &rules->rules[i];
 
         if (mca_coll_han_rule_serves(rule, input)) {
-            maker->candidates[maker->count++] = (struct candidate){ rule, away_in_shape(rule, input) };
+            const uint64_t shape = away_in_shape(rule, input);
+
+            maker->candidates[maker->count++] = (struct candidate){
+                .rule = rule,
+                .shape = shape,
+                .order = { [BELOW] = (int64_t) shape - (int64_t) logarithm(rule->bytes.high),
+                           [AROUND] = (int64_t) shape,
+                           [ABOVE] = (int64_t) shape + (int64_t) logarithm(rule->bytes.low) },
+            };
         }
     }
     qsort(maker->candidates, maker->count, sizeof(*maker->candidates), by_bytes);
@@ -159,15 +171,18 @@ static int add_row(struct maker *maker, size_t from, const struct candidate *nea
 /* Adds rows for bytes from low to high, between which no range begins or ends. */
 static int add_rows(struct maker *maker, size_t low, size_t high)
 {
-    enum { BELOW, AROUND, ABOVE, PLACES };
     const struct candidate *best[PLACES] = { NULL }, *at;
 
     for (size_t i = 0; i < maker->count; ++i) {
         const struct candidate *candidate = &maker->candidates[i];
         const mca_coll_han_range_t *bytes = &candidate->rule->bytes;
         const int place = low > bytes->high ? BELOW : low < bytes->low ? ABOVE : AROUND;
+        const struct candidate *other = best[place];
 
-        best[place] = nearer(best[place], candidate, low);
+        if (NULL == other || candidate->order[place] < other->order[place]
+            || (candidate->order[place] == other->order[place] && candidate->rule > other->rule)) {
+            best[place] = candidate;
+        }
     }
     for (;;) {
         size_t known = low, next = high;
