@@ -30,6 +30,7 @@ enum { ADAPT_RING = ADAPT_TREE_COUNT, ADAPT_RECURSIVE_DOUBLING, ADAPT_ALGORITHM_
 
 /** The tree and the segments of one call. */
 typedef struct mca_coll_adapt_how_t {
+    /** A tree. Also one of the algorithms above, and ADAPT_TREE_AUTO: as for who calls MPI's function. */
     mca_coll_adapt_tree_kind_t kind;
     int degree;          /**< of chain and knomial */
     size_t segment_size; /**< bytes; 0: the message whole */
@@ -140,7 +141,7 @@ int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_f
 /** A module; beside the MPI functions it has those that take tree and segment size as arguments. */
 typedef struct mca_coll_adapt_event_module_t {
     mca_coll_base_module_t super;
-    /** Does a collective as the caller says. */
+    /** mca_coll_adapt_call. */
     int (*call)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
                 ompi_request_t **request);
     /** mca_coll_adapt_perform. */
@@ -248,6 +249,10 @@ int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_fo
 int mca_coll_adapt_single_run(mca_coll_adapt_op_t *op);
 
 /* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
+
+/** Does a collective as the caller says, in any form; but in rank order where the operation wants it. */
+int mca_coll_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
+                        ompi_request_t **request);
 
 int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                          mca_coll_base_module_t *module);

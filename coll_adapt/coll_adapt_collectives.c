@@ -38,18 +38,21 @@ static int choose(const mca_coll_adapt_call_t *call, bool in_order)
     return ADAPT_ALLREDUCE == call->collective ? ADAPT_RING : ADAPT_TREE_PIPELINE;
 }
 
-static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
+/* An algorithm that does not keep the order gives way where the order counts. */
+static int settle(const mca_coll_adapt_call_t *call, int algorithm)
+{
+    const bool in_order = NULL != call->op && !ompi_op_is_commute(call->op);
+
+    return ADAPT_TREE_AUTO == algorithm || (in_order && !keeps_order(algorithm)) ? choose(call, in_order) : algorithm;
+}
+
+static void decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
 {
     const mca_coll_adapt_settings_t *settings = &mca_coll_adapt_component.settings[call->collective];
-    const bool in_order = NULL != call->op && !ompi_op_is_commute(call->op);
-    int algorithm = settings->algorithm;
+    const int algorithm = settle(call, settings->algorithm);
 
-    /* A user's algorithm that does not keep the order gives way where the order counts. */
-    if (ADAPT_TREE_AUTO == algorithm || (in_order && !keeps_order(algorithm))) {
-        algorithm = choose(call, in_order);
-    }
     *how = (mca_coll_adapt_how_t){
-        .kind = ADAPT_TREE_COUNT > algorithm ? (mca_coll_adapt_tree_kind_t) algorithm : ADAPT_TREE_PIPELINE,
+        .kind = (mca_coll_adapt_tree_kind_t) algorithm,
         .degree = 4,
         .segment_size = (size_t) settings->segment_size,
         .segments = (size_t) settings->segments,
@@ -66,7 +69,6 @@ static int decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
                                                  : "recursive_doubling",
                     how->segment_size, how->sends, how->recvs);
     }
-    return algorithm;
 }
 
 /* A block for each of several ranks, in a chain that ends there and begins there. */
@@ -99,18 +101,37 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     return rc;
 }
 
+static int dispatch(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
+                    ompi_request_t **request)
+{
+    switch ((int) how->kind) {
+    case ADAPT_RING:
+        how->kind = ADAPT_TREE_PIPELINE;
+        return do_ring(call, how, form, request);
+    case ADAPT_RECURSIVE_DOUBLING:
+        return mca_coll_adapt_doubling(call, form, request);
+    default:
+        return mca_coll_adapt_op_call(call, how, form, request);
+    }
+}
+
 static int perform(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     mca_coll_adapt_how_t how;
 
-    switch (decide(call, &how)) {
-    case ADAPT_RING:
-        return do_ring(call, &how, form, request);
-    case ADAPT_RECURSIVE_DOUBLING:
-        return mca_coll_adapt_doubling(call, form, request);
-    default:
-        return mca_coll_adapt_op_call(call, &how, form, request);
+    decide(call, &how);
+    return dispatch(call, &how, form, request);
+}
+
+int mca_coll_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *wanted,
+                        mca_coll_adapt_form_t form, ompi_request_t **request)
+{
+    mca_coll_adapt_how_t how = *wanted;
+
+    if (NULL == how.trees) {
+        how.kind = (mca_coll_adapt_tree_kind_t) settle(call, how.kind);
     }
+    return dispatch(call, &how, form, request);
 }
 
 /* -- bcast -- */

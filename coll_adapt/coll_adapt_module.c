@@ -47,7 +47,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     module->tree_make = mca_coll_adapt_tree_make;
     module->tree_make_topology = mca_coll_adapt_tree_make_topology;
     module->tree_free = mca_coll_adapt_tree_free;
-    module->call = mca_coll_adapt_op_call;
+    module->call = mca_coll_adapt_call;
     module->perform = mca_coll_adapt_perform;
     return &module->super;
 }
