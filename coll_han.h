@@ -167,15 +167,21 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange);
 /** Makes the sub-communicators, at the first call; collective over the communicator. */
 int mca_coll_han_module_levels(mca_coll_han_module_t *module);
 
+struct mca_coll_han_table_t;
+
 /**
- * The submodule to use at a level: the wanted one, or where it is not there the first that is (which is said, once, if
- * the user wanted it). NULL where this rank has no part in the level.
+ * The submodule to use at a level: the wanted one, or where it is not there, or has not all operations of a table, the
+ * first that has (which is said, once). NULL where this rank has no part in the level, and where none serves.
  */
 mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
-                                                      mca_coll_han_submodule_t wanted);
+                                                      mca_coll_han_submodule_t wanted,
+                                                      const struct mca_coll_han_table_t *table);
 
-/** Temporary memory of the module, good until the next call of this function; NULL where memory is short. */
+/** Temporary memory of the module, good until it is released; NULL where memory is short. */
 void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes);
+
+/** The end of a call that has taken scratch memory: a little is kept for the next one, much is freed. */
+void mca_coll_han_module_scratch_release(mca_coll_han_module_t *module);
 
 /* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
 
@@ -191,42 +197,69 @@ int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_in
 
 /* -- coll_han_segments.c ------------------------------------------------------------------------------------------- */
 
+/** Where segments of a message are on this rank; an index of arrays. */
+typedef enum {
+    HAN_NOWHERE,
+    HAN_INPUT,  /**< what the rank gives: the user's send buffer */
+    HAN_OUTPUT, /**< what it gets, and all of a broadcast: the user's receive buffer */
+    HAN_SLOTS,  /**< temporary memory, for as many segments as are in flight */
+    HAN_PLACE_COUNT
+} mca_coll_han_place_t;
+
+/** Memory of segments: number k is at base + k % slots * stride. */
+typedef struct mca_coll_han_memory_t {
+    char *base;
+    size_t stride; /**< bytes */
+    size_t slots;
+} mca_coll_han_memory_t;
+
 /**
- * A message cut into segments of packed bytes.
+ * A message cut into segments: of packed bytes where it is only moved, for ranks may describe it by different types;
+ * of elements where it is reduced.
  *
- * A contiguous one is used in place. Another one passes through slots, one for each segment in flight; segments are
- * packed and unpacked in their order.
+ * What lies in the user's buffers is used there. A message that is moved and not contiguous passes through slots, in
+ * which segments are packed and from which they are unpacked in their order.
  */
 typedef struct mca_coll_han_segments_t {
-    size_t bytes; /**< of the message */
-    size_t fs;    /**< of a segment; the last may be shorter */
-    char *base;   /**< start of the contiguous message, or of the slots */
-    size_t slots; /**< 0: contiguous */
+    mca_coll_han_module_t *module;
+    ompi_datatype_t *unit; /**< MPI_BYTE, or the type of the elements */
+    size_t count;          /**< units of the message */
+    size_t length;         /**< units of a segment; the last may be shorter */
+    mca_coll_han_memory_t memories[HAN_PLACE_COUNT];
+    bool scratch; /**< temporary memory of the module is in use */
+    bool packed;  /**< the output is in slots, and packing is open */
     coll_packing_t packing;
 } mca_coll_han_segments_t;
 
-/** Number of segments of a message. */
-static inline size_t mca_coll_han_segments_count(size_t bytes, size_t fs)
+/** How many parts of a length something has, the last of which may be shorter. */
+static inline size_t mca_coll_han_segments_count(size_t count, size_t length)
 {
-    return bytes / fs + (0 != bytes % fs ? 1 : 0);
+    return count / length + (0 != count % length ? 1 : 0);
 }
 
+/** Cuts the message of a call into segments of about fs packed bytes; 0: it stays whole. No memory is needed yet. */
+void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module,
+                               const mca_coll_adapt_call_t *call, size_t fs);
+
 /**
- * Cuts a message.
+ * Finds the memory of the segments.
  *
- * @param packing this rank's buffer is the source (and is packed), else the destination (and is unpacked)
  * @param window segments in flight
+ * @param slots HAN_SLOTS is wanted
  */
-int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module, void *buffer,
-                               size_t count, ompi_datatype_t *datatype, size_t fs, size_t window, bool packing);
+int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, const mca_coll_adapt_call_t *call, size_t window,
+                               bool slots);
 
-/** Where a segment is, and its length in bytes. */
-void *mca_coll_han_segments_get(const mca_coll_han_segments_t *segments, size_t segment, size_t *length);
+/** Where a segment is; NULL in HAN_NOWHERE. */
+void *mca_coll_han_segments_get(const mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t segment);
 
-/** Packs a segment into its slot; nothing to do where the message is contiguous. Each segment once, in order. */
+/** Units of a segment. */
+size_t mca_coll_han_segments_length(const mca_coll_han_segments_t *segments, size_t segment);
+
+/** Packs a segment into its slot; nothing to do where it is not packed. Each segment once, in order. */
 int mca_coll_han_segments_pack(mca_coll_han_segments_t *segments, size_t segment);
 
-/** Unpacks a segment from its slot. Each segment once, in order. */
+/** Unpacks a segment from its slot; nothing to do where it is not packed. Each segment once, in order. */
 int mca_coll_han_segments_unpack(mca_coll_han_segments_t *segments, size_t segment);
 
 void mca_coll_han_segments_close(mca_coll_han_segments_t *segments);
@@ -234,27 +267,58 @@ void mca_coll_han_segments_close(mca_coll_han_segments_t *segments);
 /* -- coll_han_stages.c --------------------------------------------------------------------------------------------- */
 
 /** What a stage does; an index of the table of operations. */
-typedef enum { HAN_OPERATION_BCAST, HAN_OPERATION_COUNT } mca_coll_han_operation_t;
+typedef enum {
+    HAN_OPERATION_BCAST,
+    HAN_OPERATION_REDUCE,
+    HAN_OPERATION_ALLREDUCE,
+    HAN_OPERATION_COUNT
+} mca_coll_han_operation_t;
 
 /** What the stages of one call share: the context of a plan. */
 typedef struct mca_coll_han_call_t {
     mca_coll_han_module_t *module;
+    ompi_op_t *op;
     mca_coll_base_module_t *submodules[HAN_LEVEL_COUNT]; /**< NULL: no part in the level */
     int roots[HAN_LEVEL_COUNT];                          /**< ranks in the levels' communicators */
-    mca_coll_adapt_how_t how;                            /**< for submodules of adapt */
+    mca_coll_adapt_how_t hows[HAN_OPERATION_COUNT];      /**< for submodules of adapt */
     mca_coll_han_segments_t segments;
+    struct {
+        mca_coll_han_place_t in, out; /**< the same: in place; of a broadcast out counts */
+    } routes[MCA_COLL_HAN_MAX_STAGES];
     int pack_before;  /**< stage before which a segment is packed, -1 for none */
     int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
 } mca_coll_han_call_t;
 
-/** Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
-int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params);
-
 /** Whether a module is of the adapt that comes with HAN, which takes tree and segment size as arguments. */
 bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule);
 
+/** Whether a module can do a stage. */
+bool mca_coll_han_serves(const mca_coll_base_module_t *submodule, const mca_coll_han_stage_t *stage);
+
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
+
+/* -- coll_han_levels.c --------------------------------------------------------------------------------------------- */
+
+/** How a collective goes level by level. */
+typedef struct mca_coll_han_table_t {
+    const mca_coll_han_stage_t *stages;
+    /** The same stages in the order of the root's node, where the root does not lead it; NULL: there is no root. */
+    const mca_coll_han_stage_t *stages_at_root;
+    int count;
+} mca_coll_han_table_t;
+
+/** The stages of an algorithm; NULL where it does not go level by level. */
+const mca_coll_han_table_t *mca_coll_han_table(mca_coll_han_collective_t collective,
+                                               mca_coll_han_algorithm_id_t algorithm);
+
+/**
+ * Does a blocking call level by level (HAN paper, section III): segment by segment, the stages overlapped.
+ *
+ * @param call of a barrier too, where nothing in it counts
+ */
+int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                        const mca_coll_adapt_call_t *call, const mca_coll_han_params_t *params);
 
 /* -- coll_han_entry.c ---------------------------------------------------------------------------------------------- */
 
@@ -326,6 +390,9 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll
  */
 int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
+
+extern const mca_coll_han_table_t mca_coll_han_bcast_table, mca_coll_han_reduce_table, mca_coll_han_allreduce_table,
+    mca_coll_han_up_allreduce_table;
 
 /* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
 

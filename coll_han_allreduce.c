@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Allreduce: up and down the topology-aware tree, or as a ring of such trees; short messages through the leaders,
- * which tell each other what their nodes have.
+ * MPI_Allreduce (HAN paper, section III-B): each segment is combined in every node at its leader (sr), among leaders at
+ * the first of them (ir), and goes back to the leaders (ib) and from them to their nodes (sb). Or the leaders do the
+ * two stages in the middle as one allreduce (ia), which may move less over each link. Over the topology-aware tree in
+ * all forms, or as a ring of such trees; short ones through the leaders, which tell each other what their nodes have.
  */
 #include "coll_han.h"
+
+static const mca_coll_han_stage_t stages[] = {
+    { "sr", false, HAN_LOW, HAN_OPERATION_REDUCE },
+    { "ir", true, HAN_UP, HAN_OPERATION_REDUCE },
+    { "ib", true, HAN_UP, HAN_OPERATION_BCAST },
+    { "sb", false, HAN_LOW, HAN_OPERATION_BCAST },
+};
+static const mca_coll_han_stage_t up_stages[] = {
+    { "sr", false, HAN_LOW, HAN_OPERATION_REDUCE },
+    { "ia", true, HAN_UP, HAN_OPERATION_ALLREDUCE },
+    { "sb", false, HAN_LOW, HAN_OPERATION_BCAST },
+};
+
+const mca_coll_han_table_t mca_coll_han_allreduce_table = { stages, NULL, 4 };
+const mca_coll_han_table_t mca_coll_han_up_allreduce_table = { up_stages, NULL, 3 };
 
 /*
  * Each leader combines what the ranks of its node have, and sends it to all others; all combine the same operands in
@@ -51,6 +68,13 @@ int mca_coll_han_perform_allreduce(mca_coll_han_module_t *han, const mca_coll_ha
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    return HAN_LEADERS == params.algorithm ? mca_coll_han_allreduce_leaders(han, args, request)
-                                           : mca_coll_han_call_tree(han, args->form, &call, &params, request);
+    switch (params.algorithm) {
+    case HAN_LEADERS:
+        return mca_coll_han_allreduce_leaders(han, args, request);
+    case HAN_TREE:
+    case HAN_RING:
+        return mca_coll_han_call_tree(han, args->form, &call, &params, request);
+    default:
+        return mca_coll_han_levels(han, HAN_ALLREDUCE, &call, &params);
+    }
 }

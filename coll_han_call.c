@@ -5,31 +5,76 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Adapt's part of a level's work. */
+static void add_tree(const mca_coll_han_module_t *module, char *text, size_t length, const char *stage, int kind,
+                     size_t segment)
+{
+    const size_t used = strlen(text);
+    const char *name = ADAPT_RING == kind                 ? "ring"
+                       : ADAPT_RECURSIVE_DOUBLING == kind ? "recursive_doubling"
+                                                          : module->adapt->trees[kind].name;
+
+    snprintf(text + used, length - used, " %s %s", stage, name);
+    if (0 < segment) {
+        const size_t more = strlen(text);
+
+        snprintf(text + more, length - more, "/%zu", segment);
+    }
+}
+
+/* "sr ir ib sb; up adapt, ib binary/16384, ir ...; low tuned" */
+static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_table_t *table,
+                       const mca_coll_han_params_t *params, char *text, size_t length)
+{
+    size_t used = 0;
+
+    for (int s = 0; s < table->count; ++s) {
+        used += (size_t) snprintf(text + used, length - used, " %s", table->stages[s].name);
+    }
+    snprintf(text + used, length - used, ", up %s", mca_coll_han_submodule_names[params->imod]);
+    for (int s = 0; s < table->count && HAN_ADAPT == params->imod && NULL != module->adapt; ++s) {
+        const mca_coll_han_stage_t *stage = &table->stages[s];
+
+        if (HAN_UP == stage->level) {
+            const bool down = HAN_OPERATION_BCAST == stage->operation;
+            const bool chosen = HAN_OPERATION_ALLREDUCE != stage->operation || ADAPT_TREE_COUNT <= (int) params->iralg;
+
+            add_tree(module, text, length, stage->name,
+                     !chosen ? ADAPT_TREE_AUTO
+                     : down  ? (int) params->ibalg
+                             : (int) params->iralg,
+                     down ? params->ibs : params->irs);
+        }
+    }
+    used = strlen(text);
+    snprintf(text + used, length - used, ", low %s", mca_coll_han_submodule_names[params->smod]);
+}
+
 /* Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
 static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
                 const mca_coll_han_params_t *params)
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
-    const bool by_level = HAN_SIMPLE == params->algorithm || HAN_PIPELINE == params->algorithm;
+    const mca_coll_han_table_t *table = mca_coll_han_table(input->collective, params->algorithm);
     const bool by_tree = HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
-    const size_t segment = by_level ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
-    char how[160] = "";
+    const size_t segment = NULL != table ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
+    char how[240] = "";
 
     if (2 > mca_coll_han_component.verbose || 0 != ompi_comm_rank(module->comm)) {
         return;
     }
-    if (by_level) {
-        snprintf(how, sizeof(how), ", up %s, low %s", mca_coll_han_submodule_names[params->imod],
-                 mca_coll_han_submodule_names[params->smod]);
+    if (NULL != table) {
+        say_levels(module, table, params, how, sizeof(how));
     } else if (by_tree) {
         snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s, lanes: %d",
                  module->adapt->trees[params->ibalg].name, module->adapt->trees[params->sbalg].name, params->lanes);
     }
-    if ((by_level || by_tree) && 0 < input->bytes) {
+    if ((NULL != table || by_tree) && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
 
         snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",
-                 mca_coll_han_segments_count(input->bytes, fitting), fitting, by_level ? params->depth : HAN_SENDS);
+                 mca_coll_han_segments_count(input->bytes, fitting), fitting,
+                 NULL != table ? params->depth : HAN_SENDS);
     }
     opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s%s, %zu bytes: %s%s (%s)",
                 module->comm->c_name, module->comm->c_contextid, forms[input->form],
@@ -82,9 +127,10 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         .bytes = bytes_of(args, ompi_comm_size(module->comm), ompi_comm_rank(module->comm)),
         .form = args->form,
         .adapt = NULL != module->adapt,
-        .in_order = topology->in_order,
+        .in_order = OMPI_SUCCESS == rc && topology->in_order,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
-        .keeps_order = NULL != args->op && !ompi_op_is_commute(args->op),
+        .commutes = NULL == args->op || ompi_op_is_commute(args->op),
+        .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
     const mca_coll_han_params_t *rule;
 

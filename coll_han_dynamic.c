@@ -38,6 +38,7 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_RING] = { "ring", "tree, in one block for each node, which is rooted there" },
     [HAN_EXCHANGE] = { "exchange", "messages from rank to rank, in an order that spreads them over the nodes" },
     [HAN_LEADERS] = { "leaders", "through the node leaders, which have one message for each other node" },
+    [HAN_UP_ALLREDUCE] = { "up_allreduce", "pipeline, where the leaders do an allreduce" },
 };
 
 #define BIT(algorithm) (1u << HAN_##algorithm)
@@ -45,9 +46,9 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
 /* What there is for each collective beside the fallback. */
 static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
     [HAN_BCAST] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE),
-    [HAN_REDUCE] = BIT(TREE),
-    [HAN_ALLREDUCE] = BIT(TREE) | BIT(RING) | BIT(LEADERS),
-    [HAN_BARRIER] = BIT(TREE) | BIT(LEADERS),
+    [HAN_REDUCE] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE),
+    [HAN_ALLREDUCE] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(RING) | BIT(LEADERS),
+    [HAN_BARRIER] = BIT(SIMPLE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(LEADERS),
     [HAN_ALLGATHER] = BIT(TREE) | BIT(LEADERS),
     [HAN_ALLGATHERV] = BIT(TREE) | BIT(LEADERS),
     [HAN_REDUCE_SCATTER_BLOCK] = BIT(TREE) | BIT(LEADERS),
@@ -83,6 +84,15 @@ static bool tree_fits(const mca_coll_han_input_t *input)
     }
 }
 
+/*
+ * Level by level, operands are combined in rank order where nodes hold consecutive ranks and the root of a reduce leads
+ * its node; else the root's node combines last.
+ */
+static bool levels_fit(const mca_coll_han_input_t *input)
+{
+    return input->commutes || (input->in_order && input->root_leads);
+}
+
 /* Nodes combine what their ranks have, in the order of ranks only where each holds consecutive ones. */
 static bool leaders_fit(const mca_coll_han_input_t *input)
 {
@@ -93,7 +103,7 @@ static bool leaders_fit(const mca_coll_han_input_t *input)
     case HAN_ALLTOALL:
         return !input->in_place && MOST_PAIRS / input->ppn / input->ppn >= input->nodes;
     default:
-        return input->in_order || !input->keeps_order;
+        return input->in_order || input->commutes;
     }
 }
 
@@ -108,7 +118,8 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
     switch (algorithm) {
     case HAN_SIMPLE:
     case HAN_PIPELINE:
-        return HAN_BLOCKING == input->form;
+    case HAN_UP_ALLREDUCE:
+        return HAN_BLOCKING == input->form && levels_fit(input);
     case HAN_TREE:
         return input->adapt && tree_fits(input);
     case HAN_LEADERS:
@@ -124,7 +135,7 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
 static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input)
 {
     static const mca_coll_han_algorithm_id_t order[]
-        = { HAN_PIPELINE, HAN_TREE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
+        = { HAN_TREE, HAN_PIPELINE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
     size_t i = 0;
 
     while (!mca_coll_han_fits(order[i], input)) {

@@ -61,6 +61,7 @@ typedef enum {
     HAN_RING,
     HAN_EXCHANGE,
     HAN_LEADERS,
+    HAN_UP_ALLREDUCE,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -89,9 +90,10 @@ typedef struct mca_coll_han_input_t {
     bool in_order; /**< every group holds consecutive ranks */
     size_t bytes;  /**< packed */
     mca_coll_han_form_t form;
-    bool adapt;       /**< the communicator has a module of adapt */
-    bool in_place;    /**< of collectives without a root */
-    bool keeps_order; /**< the operation does not commute */
+    bool adapt;      /**< the communicator has a module of adapt */
+    bool in_place;   /**< of collectives without a root */
+    bool commutes;   /**< the operation does, or there is none */
+    bool root_leads; /**< the root leads its node, or there is none */
 } mca_coll_han_input_t;
 
 /** The outcome of a decision (HAN paper, table II). */

@@ -339,8 +339,20 @@ int mca_coll_han_module_levels(mca_coll_han_module_t *module)
     return rc;
 }
 
+/* Whether a submodule, which may be NULL, does all that a table wants at a level. */
+static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_table_t *table, int level)
+{
+    for (int s = 0; NULL != submodule && s < table->count; ++s) {
+        if (level == table->stages[s].level && !mca_coll_han_serves(submodule, &table->stages[s])) {
+            return false;
+        }
+    }
+    return NULL != submodule;
+}
+
 mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
-                                                      mca_coll_han_submodule_t wanted)
+                                                      mca_coll_han_submodule_t wanted,
+                                                      const mca_coll_han_table_t *table)
 {
     static const mca_coll_han_submodule_t next[HAN_LEVEL_COUNT][3] = {
         [HAN_LOW] = { HAN_TUNED, HAN_BASIC, HAN_SM },
@@ -349,11 +361,11 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
     static bool said[HAN_SUBMODULE_COUNT];
     mca_coll_base_module_t *const *submodules = module->levels[level].submodules;
 
-    if (NULL == module->levels[level].comm || NULL != submodules[wanted]) {
+    if (NULL == module->levels[level].comm || serves(submodules[wanted], table, level)) {
         return submodules[wanted];
     }
     for (int i = 0; i < 3; ++i) {
-        if (NULL != submodules[next[level][i]]) {
+        if (serves(submodules[next[level][i]], table, level)) {
             if (!said[wanted] && 0 == OPAL_PROC_MY_NAME.vpid) {
                 said[wanted] = true;
                 opal_output(mca_coll_han_component.output,
@@ -369,10 +381,19 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
 
 void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes)
 {
-    if (bytes > module->scratch_bytes || SCRATCH_KEPT < module->scratch_bytes) {
+    if (bytes > module->scratch_bytes) {
         free(module->scratch);
         module->scratch = malloc(bytes);
         module->scratch_bytes = NULL == module->scratch ? 0 : bytes;
     }
     return module->scratch;
+}
+
+void mca_coll_han_module_scratch_release(mca_coll_han_module_t *module)
+{
+    if (SCRATCH_KEPT < module->scratch_bytes) {
+        free(module->scratch);
+        module->scratch = NULL;
+        module->scratch_bytes = 0;
+    }
 }

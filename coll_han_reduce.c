@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Reduce: over the topology-aware tree. */
+/*
+ * MPI_Reduce (HAN paper, section III): each segment is combined in every node at its leader (sr), and then among the
+ * leaders (ir). Over the topology-aware tree in all forms.
+ */
 #include "coll_han.h"
+
+static const mca_coll_han_stage_t stages[] = {
+    { "sr", false, HAN_LOW, HAN_OPERATION_REDUCE },
+    { "ir", true, HAN_UP, HAN_OPERATION_REDUCE },
+};
+/*
+ * The mirror image of a broadcast: to what the other nodes have the leader adds its own part, and the root's node
+ * combines last, at the root. That is not rank order: see fits().
+ */
+static const mca_coll_han_stage_t stages_at_root[] = {
+    { "ir", true, HAN_UP, HAN_OPERATION_REDUCE },
+    { "sr", false, HAN_LOW, HAN_OPERATION_REDUCE },
+};
+
+const mca_coll_han_table_t mca_coll_han_reduce_table = { stages, stages_at_root, 2 };
 
 int mca_coll_han_perform_reduce(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
@@ -10,5 +28,9 @@ int mca_coll_han_perform_reduce(mca_coll_han_module_t *han, const mca_coll_han_a
     mca_coll_han_params_t params;
     const int rc = mca_coll_han_call_decide(han, args, &params);
 
-    return OMPI_SUCCESS == rc ? mca_coll_han_call_tree(han, args->form, &call, &params, request) : rc;
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    return HAN_TREE == params.algorithm ? mca_coll_han_call_tree(han, args->form, &call, &params, request)
+                                        : mca_coll_han_levels(han, HAN_REDUCE, &call, &params);
 }

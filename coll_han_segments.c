@@ -1,57 +1,126 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han.h"
 
-int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module, void *buffer,
-                               size_t count, ompi_datatype_t *datatype, size_t fs, size_t window, bool packing)
-{
-    int rc;
+#include <stdint.h>
 
-    segments->bytes = datatype->super.size * count;
-    segments->fs = fs;
-    segments->slots = 0;
-    if (opal_datatype_is_contiguous_memory_layout(&datatype->super, (int32_t) count)) {
-        segments->base = (char *) buffer + datatype->super.true_lb;
-        return OMPI_SUCCESS;
+void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module,
+                               const mca_coll_adapt_call_t *call, size_t fs)
+{
+    const bool moved = NULL == call->op;
+    const size_t size = call->datatype->super.size, unit_size = moved ? 1 : size;
+
+    *segments = (mca_coll_han_segments_t){
+        .module = module,
+        .unit = moved ? MPI_BYTE : call->datatype,
+        .count = moved       ? size * call->count
+                 : 0 == size ? 0
+                             : call->count,
+    };
+    segments->length = 0 == fs || 0 == unit_size ? segments->count : fs / unit_size;
+    if (0 == segments->length) {
+        segments->length = 1;
     }
-    segments->base = mca_coll_han_module_scratch(module, fs * window);
-    if (NULL == segments->base) {
+}
+
+/* The user's buffer: each segment has its place. */
+static mca_coll_han_memory_t in_place(const mca_coll_han_segments_t *segments, const void *buffer)
+{
+    ptrdiff_t lb, extent;
+
+    ompi_datatype_get_extent(segments->unit, &lb, &extent);
+    return (mca_coll_han_memory_t){ (char *) buffer, segments->length * (size_t) extent, SIZE_MAX };
+}
+
+/* Slots in the module's scratch memory, each of so many bytes, of which the first is gap bytes behind a segment's
+ * address. */
+static int in_slots(mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t window, size_t bytes,
+                    ptrdiff_t gap)
+{
+    char *memory = mca_coll_han_module_scratch(segments->module, bytes * window);
+
+    if (NULL == memory) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    segments->slots = window;
-    rc = coll_packing_open(&segments->packing, datatype, count, buffer, packing);
+    segments->scratch = true;
+    segments->memories[place] = (mca_coll_han_memory_t){ memory - gap, bytes, window };
+    return OMPI_SUCCESS;
+}
+
+static int open_moved(mca_coll_han_segments_t *segments, const mca_coll_adapt_call_t *call, size_t window)
+{
+    const bool at_root = call->root == ompi_comm_rank(call->comm);
+    int rc;
+
+    if (opal_datatype_is_contiguous_memory_layout(&call->datatype->super, (int32_t) call->count)) {
+        segments->memories[HAN_OUTPUT] = in_place(segments, (char *) call->rbuf + call->datatype->super.true_lb);
+        return OMPI_SUCCESS;
+    }
+    rc = in_slots(segments, HAN_OUTPUT, window, segments->length, 0);
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_packing_open(&segments->packing, call->datatype, call->count, call->rbuf, at_root);
+        segments->packed = true;
+    }
+    return rc;
+}
+
+int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, const mca_coll_adapt_call_t *call, size_t window,
+                               bool slots)
+{
+    ptrdiff_t span, gap;
+    int rc = OMPI_SUCCESS;
+
+    if (NULL == call->op) {
+        rc = open_moved(segments, call, window);
+    } else {
+        segments->memories[HAN_INPUT] = in_place(segments, call->sbuf);
+        segments->memories[HAN_OUTPUT] = in_place(segments, call->rbuf);
+        if (slots) {
+            span = opal_datatype_span(&call->datatype->super, segments->length, &gap);
+            rc = in_slots(segments, HAN_SLOTS, window, (size_t) span, gap);
+        }
+    }
     if (OMPI_SUCCESS != rc) {
         mca_coll_han_segments_close(segments);
     }
     return rc;
 }
 
-void *mca_coll_han_segments_get(const mca_coll_han_segments_t *segments, size_t segment, size_t *length)
+void *mca_coll_han_segments_get(const mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t segment)
 {
-    const size_t start = segment * segments->fs;
+    const mca_coll_han_memory_t *memory = &segments->memories[place];
 
-    *length = segments->bytes - start < segments->fs ? segments->bytes - start : segments->fs;
-    return segments->base + (0 == segments->slots ? start : segment % segments->slots * segments->fs);
+    return HAN_NOWHERE == place ? NULL : memory->base + segment % memory->slots * memory->stride;
+}
+
+size_t mca_coll_han_segments_length(const mca_coll_han_segments_t *segments, size_t segment)
+{
+    const size_t rest = segments->count - segment * segments->length;
+
+    return rest < segments->length ? rest : segments->length;
 }
 
 int mca_coll_han_segments_pack(mca_coll_han_segments_t *segments, size_t segment)
 {
-    size_t length;
-    char *slot = mca_coll_han_segments_get(segments, segment, &length);
-
-    return 0 == segments->slots ? OMPI_SUCCESS : coll_packing_pack(&segments->packing, slot, length);
+    return !segments->packed
+               ? OMPI_SUCCESS
+               : coll_packing_pack(&segments->packing, mca_coll_han_segments_get(segments, HAN_OUTPUT, segment),
+                                   mca_coll_han_segments_length(segments, segment));
 }
 
 int mca_coll_han_segments_unpack(mca_coll_han_segments_t *segments, size_t segment)
 {
-    size_t length;
-    char *slot = mca_coll_han_segments_get(segments, segment, &length);
-
-    return 0 == segments->slots ? OMPI_SUCCESS : coll_packing_unpack(&segments->packing, slot, length);
+    return !segments->packed
+               ? OMPI_SUCCESS
+               : coll_packing_unpack(&segments->packing, mca_coll_han_segments_get(segments, HAN_OUTPUT, segment),
+                                     mca_coll_han_segments_length(segments, segment));
 }
 
 void mca_coll_han_segments_close(mca_coll_han_segments_t *segments)
 {
-    if (0 != segments->slots) {
+    if (segments->packed) {
         coll_packing_close(&segments->packing);
+    }
+    if (segments->scratch) {
+        mca_coll_han_module_scratch_release(segments->module);
     }
 }

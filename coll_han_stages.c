@@ -11,62 +11,135 @@ struct work {
     mca_coll_base_module_t *submodule;
     int root;
     const mca_coll_adapt_how_t *how;
-    void *buffer;
-    int bytes; /* a segment is at most 1 GiB */
+    const void *in; /* MPI_IN_PLACE: it is in out */
+    void *out;
+    int count; /* a segment has at most 1 GiB, or one element */
+    ompi_datatype_t *unit;
+    ompi_op_t *op;
 };
 
 /* How an operation is done by a submodule. */
 struct operation {
+    bool (*there)(const mca_coll_base_module_t *submodule, bool posted);
     int (*run)(const struct work *work);
     int (*post)(const struct work *work, ompi_request_t **request);
 };
-
-static int run_bcast(const struct work *work)
-{
-    return work->submodule->coll_bcast(work->buffer, work->bytes, MPI_BYTE, work->root, work->comm, work->submodule);
-}
 
 bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule)
 {
     return 0 == strcmp(MCA_COLL_ADAPT_CLASS, submodule->super.obj_class->cls_name);
 }
 
+static int post_adapt(const struct work *work, mca_coll_adapt_collective_t collective, ompi_request_t **request)
+{
+    const mca_coll_adapt_call_t call = { .collective = collective,
+                                         .sbuf = work->in,
+                                         .rbuf = work->out,
+                                         .count = (size_t) work->count,
+                                         .datatype = work->unit,
+                                         .op = work->op,
+                                         .root = work->root,
+                                         .comm = work->comm };
+
+    return ((mca_coll_adapt_event_module_t *) work->submodule)->call(&call, work->how, ADAPT_NONBLOCKING, request);
+}
+
+/* -- bcast -- */
+
+static bool bcast_there(const mca_coll_base_module_t *submodule, bool posted)
+{
+    return posted ? NULL != submodule->coll_ibcast : NULL != submodule->coll_bcast;
+}
+
+static int run_bcast(const struct work *work)
+{
+    return work->submodule->coll_bcast(work->out, work->count, work->unit, work->root, work->comm, work->submodule);
+}
+
 static int post_bcast(const struct work *work, ompi_request_t **request)
 {
-    if (mca_coll_han_is_adapt(work->submodule)) {
-        const mca_coll_adapt_call_t call = { .collective = ADAPT_BCAST,
-                                             .rbuf = work->buffer,
-                                             .count = (size_t) work->bytes,
-                                             .datatype = MPI_BYTE,
-                                             .root = work->root,
-                                             .comm = work->comm };
+    return mca_coll_han_is_adapt(work->submodule)
+               ? post_adapt(work, ADAPT_BCAST, request)
+               : work->submodule->coll_ibcast(work->out, work->count, work->unit, work->root, work->comm, request,
+                                              work->submodule);
+}
 
-        return ((mca_coll_adapt_event_module_t *) work->submodule)->call(&call, work->how, ADAPT_NONBLOCKING, request);
-    }
-    return work->submodule->coll_ibcast(work->buffer, work->bytes, MPI_BYTE, work->root, work->comm, request,
+/* -- reduce -- */
+
+static bool reduce_there(const mca_coll_base_module_t *submodule, bool posted)
+{
+    return posted ? NULL != submodule->coll_ireduce : NULL != submodule->coll_reduce;
+}
+
+static int run_reduce(const struct work *work)
+{
+    return work->submodule->coll_reduce(work->in, work->out, work->count, work->unit, work->op, work->root, work->comm,
                                         work->submodule);
 }
 
+static int post_reduce(const struct work *work, ompi_request_t **request)
+{
+    return mca_coll_han_is_adapt(work->submodule)
+               ? post_adapt(work, ADAPT_REDUCE, request)
+               : work->submodule->coll_ireduce(work->in, work->out, work->count, work->unit, work->op, work->root,
+                                               work->comm, request, work->submodule);
+}
+
+/* -- allreduce -- */
+
+static bool allreduce_there(const mca_coll_base_module_t *submodule, bool posted)
+{
+    return posted ? NULL != submodule->coll_iallreduce : NULL != submodule->coll_allreduce;
+}
+
+static int run_allreduce(const struct work *work)
+{
+    return work->submodule->coll_allreduce(work->in, work->out, work->count, work->unit, work->op, work->comm,
+                                           work->submodule);
+}
+
+static int post_allreduce(const struct work *work, ompi_request_t **request)
+{
+    return mca_coll_han_is_adapt(work->submodule)
+               ? post_adapt(work, ADAPT_ALLREDUCE, request)
+               : work->submodule->coll_iallreduce(work->in, work->out, work->count, work->unit, work->op, work->comm,
+                                                  request, work->submodule);
+}
+
 static const struct operation operations[HAN_OPERATION_COUNT] = {
-    [HAN_OPERATION_BCAST] = { run_bcast, post_bcast },
+    [HAN_OPERATION_BCAST] = { bcast_there, run_bcast, post_bcast },
+    [HAN_OPERATION_REDUCE] = { reduce_there, run_reduce, post_reduce },
+    [HAN_OPERATION_ALLREDUCE] = { allreduce_there, run_allreduce, post_allreduce },
 };
+
+bool mca_coll_han_serves(const mca_coll_base_module_t *submodule, const mca_coll_han_stage_t *stage)
+{
+    return operations[stage->operation].there(submodule, stage->posted);
+}
+
+/* -- the driver -- */
 
 /* False where this rank has no part in the stage. */
 static bool work_get(const mca_coll_han_plan_t *plan, int stage, size_t segment, struct work *work)
 {
     const mca_coll_han_call_t *call = plan->context;
     const int level = plan->stages[stage].level;
-    size_t length;
+    const mca_coll_han_place_t in = call->routes[stage].in, out = call->routes[stage].out;
 
-    work->submodule = call->submodules[level];
-    if (NULL == work->submodule) {
+    if (NULL == call->submodules[level]) {
         return false;
     }
-    work->comm = call->module->levels[level].comm;
-    work->root = call->roots[level];
-    work->how = &call->how;
-    work->buffer = mca_coll_han_segments_get(&call->segments, segment, &length);
-    work->bytes = (int) length;
+    *work = (struct work){
+        .comm = call->module->levels[level].comm,
+        .submodule = call->submodules[level],
+        .root = call->roots[level],
+        .how = &call->hows[plan->stages[stage].operation],
+        .in = in == out ? MPI_IN_PLACE : mca_coll_han_segments_get(&call->segments, in, segment),
+        .out = mca_coll_han_segments_get(&call->segments, out, segment),
+        .count = (int) mca_coll_han_segments_length(&call->segments, segment),
+        .unit = call->segments.unit,
+        .op = call->op,
+    };
     return true;
 }
 
@@ -116,20 +189,3 @@ static int stage_wait(const mca_coll_han_plan_t *plan __opal_attribute_unused__,
 }
 
 const mca_coll_han_driver_t mca_coll_han_driver = { stage_run, stage_post, stage_wait };
-
-int mca_coll_han_call_open(mca_coll_han_call_t *call, const mca_coll_han_params_t *params)
-{
-    const mca_coll_han_submodule_t wanted[HAN_LEVEL_COUNT] = { [HAN_LOW] = params->smod, [HAN_UP] = params->imod };
-    const int rc = mca_coll_han_module_levels(call->module);
-
-    call->how = (mca_coll_adapt_how_t){
-        .kind = params->ibalg, .segment_size = params->ibs, .sends = HAN_SENDS, .recvs = HAN_RECVS
-    };
-    for (int level = 0; level < HAN_LEVEL_COUNT && OMPI_SUCCESS == rc; ++level) {
-        call->submodules[level] = mca_coll_han_module_submodule(call->module, level, wanted[level]);
-        if (NULL == call->submodules[level] && NULL != call->module->levels[level].comm) {
-            return OMPI_ERR_NOT_AVAILABLE;
-        }
-    }
-    return rc;
-}

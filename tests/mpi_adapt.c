@@ -26,6 +26,9 @@ static long threads = 0;
 static long mixes = -1;
 static long strict = 0;
 static long large = 0;
+static long blocking = 0;
+static long far = 0;
+static long big = 0;
 
 /* ---- kinds of elements: a type, an operation, and what it does ---- */
 
@@ -736,7 +739,7 @@ static void same_bits(enum collective collective, enum way way, int count)
 
 static void same_bits_in_every_run(void)
 {
-    for (int way = 0; way < (HAVE_PERSISTENT ? WAYS : PERSISTENT); ++way) {
+    for (int way = 0; way < (blocking ? NONBLOCKING : HAVE_PERSISTENT ? WAYS : PERSISTENT); ++way) {
         for (int count = 1; count <= 10 * (int) segment / 8; count = 3 * count + 1) {
             same_bits(REDUCE, (enum way) way, count);
             same_bits(ALLREDUCE, (enum way) way, count);
@@ -998,6 +1001,85 @@ static void long_reduces(void)
     t_free(sum);
 }
 
+/* ---- past 2 GiB ---- */
+
+enum { FAR = 1 << 20, FAR_COUNT = 2300 };
+
+static void far_function(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void) type;
+    fold_all(in, inout, *count, FAR, int_sum);
+}
+
+static void far_fill(unsigned char *buffer, uint32_t value)
+{
+    for (size_t i = 0; i < FAR_COUNT; ++i) {
+        t_put(buffer + i * FAR, value + (uint32_t) i);
+    }
+}
+
+/* The first is summed up: of all ranks, or of one. */
+static void far_expect(const char *what, const unsigned char *buffer, uint32_t value, uint32_t factor)
+{
+    size_t i = 0;
+
+    while (i < FAR_COUNT && value + factor * (uint32_t) i == t_get(buffer + i * FAR)) {
+        ++i;
+    }
+    t_expect(i == FAR_COUNT, "%s: element %zu is wrong", what, i);
+    t_expect(t_guarded(buffer), "%s: written outside of the buffer", what);
+}
+
+/* A few bytes each, so far apart that the last one is more than 2 GiB behind the first; most memory is never touched. */
+static void elements_far_apart(void)
+{
+    const size_t bytes = (size_t) (FAR_COUNT - 1) * FAR + sizeof(uint32_t);
+    const uint32_t size = (uint32_t) t.size, sum = 1000 * size * (size - 1) / 2;
+    unsigned char *own = t_alloc(bytes), *result = t_alloc(bytes);
+    MPI_Op op = new_op(far_function, 1);
+    MPI_Datatype type;
+
+    T_MPI(MPI_Type_create_resized(MPI_UNSIGNED, 0, FAR, &type));
+    type = committed(type);
+    far_fill(own, 1000 * (uint32_t) t.rank);
+    for (int root = 0; root < t.size; ++root) {
+        far_fill(result, 7);
+        T_MPI(MPI_Reduce(own, result, FAR_COUNT, type, op, root, MPI_COMM_WORLD));
+        far_expect("reduce", result, root == t.rank ? sum : 7, root == t.rank ? size : 1);
+        far_fill(result, 1000 * (uint32_t) t.rank);
+        T_MPI(MPI_Bcast(result, FAR_COUNT, type, root, MPI_COMM_WORLD));
+        far_expect("bcast", result, 1000 * (uint32_t) root, 1);
+    }
+    T_MPI(MPI_Allreduce(own, result, FAR_COUNT, type, op, MPI_COMM_WORLD));
+    far_expect("allreduce", result, sum, size);
+    far_expect("input", own, 1000 * (uint32_t) t.rank, 1);
+    T_MPI(MPI_Allreduce(MPI_IN_PLACE, own, FAR_COUNT, type, op, MPI_COMM_WORLD));
+    far_expect("allreduce in place", own, sum, size);
+    T_MPI(MPI_Type_free(&type));
+    T_MPI(MPI_Op_free(&op));
+    t_free(own);
+    t_free(result);
+}
+
+/* In place, for there is not memory for more. */
+static void more_than_2_gib(void)
+{
+    const int count = 300 << 20; /* doubles: 2.3 GiB */
+    double *data = t_alloc((size_t) count * sizeof(double));
+    long wrong = 0;
+
+    for (int i = 0; i < count; ++i) {
+        data[i] = t.rank + i % 1000;
+    }
+    T_MPI(MPI_Allreduce(MPI_IN_PLACE, data, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; i < count; ++i) {
+        wrong += data[i] != t.size * (t.size - 1) / 2 + t.size * (i % 1000);
+    }
+    t_expect(0 == wrong, "allreduce: %ld of %d elements are wrong", wrong, count);
+    T_MPI(MPI_Reduce(0 == t.rank ? MPI_IN_PLACE : data, data, count, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+    t_free(data);
+}
+
 /* ---- the program ---- */
 
 int main(int argc, char **argv)
@@ -1005,8 +1087,12 @@ int main(int argc, char **argv)
     static const struct t_option options[]
         = { { "--segment", true, &segment },  { "--seed", true, &seed },   { "--quick", false, &quick },
             { "--threads", false, &threads }, { "--mixes", true, &mixes }, { "--strict", false, &strict },
-            { "--large", true, &large } };
+            { "--large", true, &large },      { "--far", false, &far },     { "--big", false, &big },
+            { "--blocking", false, &blocking } };
     static const struct t_behaviour long_ones[] = { { "reduces of long messages", long_reduces, 0 } };
+    static const struct t_behaviour far_ones[]
+        = { { "elements far apart, the last more than 2 GiB behind the first", elements_far_apart, 0 } };
+    static const struct t_behaviour big_ones[] = { { "reductions of more than 2 GiB", more_than_2_gib, 0 } };
     static const struct t_behaviour behaviours[] = {
         { "sums of fractions have the same bits in every run and on every rank", same_bits_in_every_run, 0 },
         { "many at once, any order of starting and waiting", many_at_once, MIX_LIMIT },
@@ -1027,11 +1113,15 @@ int main(int argc, char **argv)
         t_run(long_ones, COUNT(long_ones));
         return t_finish("MPI_Finalize returns");
     }
-    for (int i = 0; i < COLLECTIVES * WAYS; ++i) {
+    if (far || big) {
+        t_run(far ? far_ones : big_ones, 1);
+        return t_finish("MPI_Finalize returns");
+    }
+    for (int i = 0; i < COLLECTIVES * WAYS; i += blocking ? WAYS : 1) {
         t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / WAYS], ways[i % WAYS]);
         one_way((enum collective)(i / WAYS), (enum way)(i % WAYS));
         t_end();
     }
-    t_run(behaviours, COUNT(behaviours));
+    t_run(behaviours, blocking ? 1 : COUNT(behaviours));
     return t_finish("MPI_Finalize returns");
 }

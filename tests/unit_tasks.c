@@ -354,6 +354,7 @@ static void the_task_of_a_step_is_what_the_driver_sees_in_it(void **state)
 
 static const mca_coll_han_stage_t sr = { .name = "sr", .posted = false };
 static const mca_coll_han_stage_t ir = { .name = "ir", .posted = true };
+static const mca_coll_han_stage_t ia = { .name = "ia", .posted = true };
 static const mca_coll_han_stage_t ib = { .name = "ib", .posted = true };
 static const mca_coll_han_stage_t sb = { .name = "sb", .posted = false };
 
@@ -362,21 +363,27 @@ static void tasks_have_the_papers_names(void **state)
     static const struct {
         const mca_coll_han_stage_t *stages[5];
         size_t segments;
+        int depth;
         const char *names[16];
     } rows[] = {
-        { { &sr, &ir, &ib, &sb }, 5, { "sr", "irsr", "ibirsr", "sbibirsr", "sbibirsr", "sbibir", "sbib", "sb" } },
-        { { &sr, &ir, &ib, &sb }, 2, { "sr", "irsr", "ibir", "sbib", "sb" } },
-        { { &sr, &ir, &ib, &sb }, 1, { "sr", "ir", "ib", "sb" } },
-        { { &ib, &sb }, 5, { "ib", "sbib", "sbib", "sbib", "sbib", "sb" } },
-        { { &ib, &sb }, 1, { "ib", "sb" } },
-        { { &sr, &ir }, 3, { "sr", "irsr", "irsr", "ir" } },
-        { { &sb }, 2, { "sb", "sb" } },
+        { { &sr, &ir, &ib, &sb }, 5, 1, { "sr", "irsr", "ibirsr", "sbibirsr", "sbibirsr", "sbibir", "sbib", "sb" } },
+        { { &sr, &ir, &ib, &sb }, 2, 1, { "sr", "irsr", "ibir", "sbib", "sb" } },
+        { { &sr, &ir, &ib, &sb }, 1, 1, { "sr", "ir", "ib", "sb" } },
+        { { &ib, &sb }, 5, 1, { "ib", "sbib", "sbib", "sbib", "sbib", "sb" } },
+        { { &ib, &sb }, 1, 1, { "ib", "sb" } },
+        { { &sr, &ir }, 3, 1, { "sr", "irsr", "irsr", "ir" } },
+        { { &sb }, 2, 1, { "sb", "sb" } },
+        { { &ir, &sr }, 2, 1, { "ir", "srir", "sr" } },
+        { { &sr, &ia, &sb }, 4, 1, { "sr", "iasr", "sbiasr", "sbiasr", "sbia", "sb" } },
+        { { &sr, &ir }, 3, 2, { "sr", "irsr", "irsr", "ir" } },
+        { { &ir, &sr }, 3, 2, { "ir", "ir", "srir", "sr", "sr" } },
+        { { &sr, &ir, &ib, &sb }, 2, 2, { "sr", "irsr", "ir", "ib", "ib", "sb", "sb" } },
     };
 
     (void) state;
     for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
         mca_coll_han_stage_t stages[MCA_COLL_HAN_MAX_STAGES];
-        mca_coll_han_plan_t plan = { .stages = stages, .segment_count = rows[row].segments, .depth = 1 };
+        mca_coll_han_plan_t plan = { .stages = stages, .segment_count = rows[row].segments, .depth = rows[row].depth };
         size_t step;
 
         for (; NULL != rows[row].stages[plan.stage_count]; ++plan.stage_count) {
