@@ -136,8 +136,14 @@ typedef struct mca_coll_han_tree_t {
     mca_coll_adapt_tree_t tree;
 } mca_coll_han_tree_t;
 
+struct mca_coll_han_tune_t;
+
+/** Name of the module's class: the tuner knows by it that a module is HAN's. */
+#define MCA_COLL_HAN_CLASS "mca_coll_han_module_t"
+
 typedef struct mca_coll_han_module_t {
     mca_coll_base_module_t super;
+    const struct mca_coll_han_tune_t *tune;
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
     bool topology_made;
@@ -148,7 +154,8 @@ typedef struct mca_coll_han_module_t {
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     mca_coll_han_lookup_t lookups[HAN_COLLECTIVE_COUNT]; /**< each made with the first call of its collective */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
-    void *scratch; /**< temporary memory kept between calls */
+    struct mca_coll_han_watch_t *watch; /**< gets what the steps of calls cost; NULL: nobody wants to know */
+    void *scratch;                      /**< temporary memory kept between calls */
     size_t scratch_bytes;
 } mca_coll_han_module_t;
 
@@ -274,6 +281,20 @@ typedef enum {
     HAN_OPERATION_COUNT
 } mca_coll_han_operation_t;
 
+/** A step, as it was. */
+typedef struct mca_coll_han_step_t {
+    unsigned task;  /**< the stages that were active: a bit for each row of the table */
+    double seconds; /**< on this rank; that of the last step includes what was still to be waited for */
+} mca_coll_han_step_t;
+
+/** Notes of a run's steps. */
+typedef struct mca_coll_han_watch_t {
+    mca_coll_han_step_t *steps; /**< [room] */
+    size_t room;
+    size_t count; /**< steps of the run, also where there is not room for all */
+    double last;  /**< private */
+} mca_coll_han_watch_t;
+
 /** What the stages of one call share: the context of a plan. */
 typedef struct mca_coll_han_call_t {
     mca_coll_han_module_t *module;
@@ -294,6 +315,9 @@ bool mca_coll_han_is_adapt(const mca_coll_base_module_t *submodule);
 
 /** Whether a module can do a stage. */
 bool mca_coll_han_serves(const mca_coll_base_module_t *submodule, const mca_coll_han_stage_t *stage);
+
+/** Before a run: notes begin. NULL is fine. */
+void mca_coll_han_watch_start(mca_coll_han_watch_t *watch);
 
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
@@ -320,6 +344,36 @@ const mca_coll_han_table_t *mca_coll_han_table(mca_coll_han_collective_t collect
 int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
                         const mca_coll_adapt_call_t *call, const mca_coll_han_params_t *params);
 
+/* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
+
+/** Changes whenever what a tuner sees of the component does. */
+enum { HAN_TUNE_VERSION = 1 };
+
+/** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs. */
+typedef struct mca_coll_han_tune_t {
+    int version; /**< HAN_TUNE_VERSION of the component */
+    /**
+     * Does a blocking call by these parameters, whatever the rules and the user say; HAN_FALLBACK is the component that
+     * would do it without HAN. Collective over the module's communicator.
+     *
+     * @param watch of algorithms that go level by level: gets what the steps have cost; NULL: nobody wants to know
+     */
+    int (*run)(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, const mca_coll_adapt_call_t *call,
+               const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
+    /** What the rules and the user say. */
+    int (*decide)(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
+                  const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params);
+    /** Whether a component can be used at a level, on this rank. Collective over the module's communicator. */
+    bool (*has)(mca_coll_han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
+    const mca_coll_han_table_t *(*table)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
+    const char *const *collectives;                          /**< names */
+    const char *const *submodules;                           /**< names */
+    const mca_coll_han_algorithm_t *algorithms;              /**< names */
+    const mca_coll_han_submodule_t (*choices)[HAN_CHOICE_COUNT]; /**< by level */
+} mca_coll_han_tune_t;
+
+extern const mca_coll_han_tune_t mca_coll_han_tune;
+
 /* -- coll_han_entry.c ---------------------------------------------------------------------------------------------- */
 
 /** Gives the module its functions. */
@@ -333,16 +387,28 @@ void mca_coll_han_entry_forget(mca_coll_han_module_t *module);
 
 /* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
 
-/** What performers return where nothing has been done yet, and the fallback is to do the call; no error is this. */
+/** Returned where nothing has been done, and the fallback is to do the call; no error has this value. */
 enum { HAN_TO_FALLBACK = 1 };
 
 /**
  * Decides how a call is done, and says so to who wants to know.
  *
- * @returns HAN_TO_FALLBACK, OMPI_SUCCESS, or an error
+ * @param params also of the fallback
  */
 int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
                              mca_coll_han_params_t *params);
+
+/**
+ * Performs a call by these parameters.
+ *
+ * @param request of the nonblocking and persistent forms
+ * @returns HAN_TO_FALLBACK where nothing has been done, and the fallback is to do the call; OMPI_SUCCESS; or an error
+ */
+int mca_coll_han_call_perform(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                              const mca_coll_han_params_t *params, ompi_request_t **request);
+
+/** Decides, and performs. */
+int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 
 /** Of a rank's block: elements. */
 static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int rank)
@@ -361,14 +427,9 @@ static inline mca_coll_adapt_data_t mca_coll_han_side_whole(const mca_coll_han_s
 
 /* -- coll_han_{bcast,reduce,allreduce,barrier,allgather,reduce_scatter,alltoall,gather,scatter,scan}.c ------------- */
 
-/**
- * Performs a call.
- *
- * @param request of the nonblocking and persistent forms
- * @returns HAN_TO_FALLBACK where nothing has been done yet, and HAN will not; else OMPI_SUCCESS or an error
- */
+/** Performs a call by an algorithm that fits it; as mca_coll_han_call_perform, but never the fallback. */
 typedef int mca_coll_han_performer_t(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                                     ompi_request_t **request);
+                                     const mca_coll_han_params_t *params, ompi_request_t **request);
 
 mca_coll_han_performer_t mca_coll_han_perform_bcast, mca_coll_han_perform_reduce, mca_coll_han_perform_allreduce,
     mca_coll_han_perform_barrier, mca_coll_han_perform_allgather, mca_coll_han_perform_reduce_scatter,

@@ -57,24 +57,19 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *han, const mca_coll_ha
 }
 
 int mca_coll_han_perform_allreduce(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                                   ompi_request_t **request)
+                                   const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_han_side_t *side = &args->recv;
     const mca_coll_adapt_call_t call = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, args->send.buffer, side->buffer,
                                                                   side->count, side->type, args->op, 0, han->comm);
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, args, &params);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    switch (params.algorithm) {
+    switch (params->algorithm) {
     case HAN_LEADERS:
         return mca_coll_han_allreduce_leaders(han, args, request);
     case HAN_TREE:
     case HAN_RING:
-        return mca_coll_han_call_tree(han, args->form, &call, &params, request);
+        return mca_coll_han_call_tree(han, args->form, &call, params, request);
     default:
-        return mca_coll_han_levels(han, HAN_ALLREDUCE, &call, &params);
+        return mca_coll_han_levels(han, HAN_ALLREDUCE, &call, params);
     }
 }

@@ -3,24 +3,20 @@
  * nothing: level by level (sr ia sb), or through the leaders. */
 #include "coll_han.h"
 
-int mca_coll_han_perform_barrier(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_perform_barrier(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                                 const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(han->comm);
     mca_coll_han_args_t nothing = *args;
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, args, &params);
 
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    switch (params.algorithm) {
+    switch (params->algorithm) {
     case HAN_LEADERS:
         nothing.send.type = nothing.recv.type = MPI_INT;
         nothing.op = MPI_SUM;
         return mca_coll_han_allreduce_leaders(han, &nothing, request);
     case HAN_TREE:
-        return mca_coll_han_call_tree(han, args->form, &call, &params, request);
+        return mca_coll_han_call_tree(han, args->form, &call, params, request);
     default:
-        return mca_coll_han_levels(han, HAN_BARRIER, &call, &params);
+        return mca_coll_han_levels(han, HAN_BARRIER, &call, params);
     }
 }

@@ -17,21 +17,16 @@ static const mca_coll_han_stage_t stages_at_root[] = {
 
 const mca_coll_han_table_t mca_coll_han_bcast_table = { stages, stages_at_root, 2 };
 
-int mca_coll_han_perform_bcast(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_perform_bcast(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                               const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_han_side_t *side = &args->recv;
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_bcast_call(side->buffer, side->count, side->type, args->root, han->comm);
-    mca_coll_han_params_t params;
-    int rc;
 
     if (HAN_BLOCKING == args->form && 0 == mca_coll_adapt_call_bytes(&call)) {
         return OMPI_SUCCESS;
     }
-    rc = mca_coll_han_call_decide(han, args, &params);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    return HAN_TREE == params.algorithm ? mca_coll_han_call_tree(han, args->form, &call, &params, request)
-                                        : mca_coll_han_levels(han, HAN_BCAST, &call, &params);
+    return HAN_TREE == params->algorithm ? mca_coll_han_call_tree(han, args->form, &call, params, request)
+                                         : mca_coll_han_levels(han, HAN_BCAST, &call, params);
 }

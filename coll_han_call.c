@@ -5,48 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adapt's part of a level's work. */
-static void add_tree(const mca_coll_han_module_t *module, char *text, size_t length, const char *stage, int kind,
-                     size_t segment)
-{
-    const size_t used = strlen(text);
-    const char *name = ADAPT_RING == kind                 ? "ring"
-                       : ADAPT_RECURSIVE_DOUBLING == kind ? "recursive_doubling"
-                                                          : module->adapt->trees[kind].name;
-
-    snprintf(text + used, length - used, " %s %s", stage, name);
-    if (0 < segment) {
-        const size_t more = strlen(text);
-
-        snprintf(text + more, length - more, "/%zu", segment);
-    }
-}
-
-/* "sr ir ib sb; up adapt, ib binary/16384, ir ...; low tuned" */
+/* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
 static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_table_t *table,
                        const mca_coll_han_params_t *params, char *text, size_t length)
 {
+    const bool adapt = HAN_ADAPT == params->imod && NULL != module->adapt;
     size_t used = 0;
 
     for (int s = 0; s < table->count; ++s) {
         used += (size_t) snprintf(text + used, length - used, " %s", table->stages[s].name);
     }
-    snprintf(text + used, length - used, ", up %s", mca_coll_han_submodule_names[params->imod]);
-    for (int s = 0; s < table->count && HAN_ADAPT == params->imod && NULL != module->adapt; ++s) {
+    used += (size_t) snprintf(text + used, length - used, ", up %s", mca_coll_han_submodule_names[params->imod]);
+    for (int s = 0; s < table->count && adapt; ++s) {
         const mca_coll_han_stage_t *stage = &table->stages[s];
+        const bool down = HAN_OPERATION_BCAST == stage->operation;
+        const mca_coll_adapt_tree_kind_t kind = HAN_OPERATION_ALLREDUCE == stage->operation ? ADAPT_TREE_AUTO
+                                                : down                                      ? params->ibalg
+                                                                                            : params->iralg;
 
         if (HAN_UP == stage->level) {
-            const bool down = HAN_OPERATION_BCAST == stage->operation;
-            const bool chosen = HAN_OPERATION_ALLREDUCE != stage->operation || ADAPT_TREE_COUNT <= (int) params->iralg;
-
-            add_tree(module, text, length, stage->name,
-                     !chosen ? ADAPT_TREE_AUTO
-                     : down  ? (int) params->ibalg
-                             : (int) params->iralg,
-                     down ? params->ibs : params->irs);
+            used += (size_t) snprintf(text + used, length - used, " %s %s/%zu", stage->name,
+                                      module->adapt->trees[kind].name, down ? params->ibs : params->irs);
         }
     }
-    used = strlen(text);
     snprintf(text + used, length - used, ", low %s", mca_coll_han_submodule_names[params->smod]);
 }
 
@@ -144,7 +125,28 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         *params = mca_coll_han_decide(&input, rule, &mca_coll_han_component.settings[args->collective]);
     }
     say(module, &input, params);
-    return HAN_FALLBACK == params->algorithm ? HAN_TO_FALLBACK : OMPI_SUCCESS;
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_han_call_perform(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                              const mca_coll_han_params_t *params, ompi_request_t **request)
+{
+    static mca_coll_han_performer_t *const performers[HAN_COLLECTIVE_COUNT] = {
+#define PERFORMER(number, name, parameters, arguments, send, recv, op, root, performer)                                \
+    [HAN_##number] = mca_coll_han_perform_##performer,
+        HAN_COLLECTIVES(PERFORMER)
+    };
+
+    return HAN_FALLBACK == params->algorithm ? HAN_TO_FALLBACK
+                                             : performers[args->collective](module, args, params, request);
+}
+
+int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
+{
+    mca_coll_han_params_t params;
+    const int rc = mca_coll_han_call_decide(module, args, &params);
+
+    return OMPI_SUCCESS == rc ? mca_coll_han_call_perform(module, args, &params, request) : rc;
 }
 
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count)

@@ -16,7 +16,7 @@
         mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_BLOCKING];                         \
         const mca_coll_han_args_t args = { HAN_##number, HAN_BLOCKING, send_side, recv_side, op_, root_ };             \
-        const int rc = mca_coll_han_perform_##performer(han, &args, NULL);                                             \
+        const int rc = mca_coll_han_call(han, &args, NULL);                                                            \
                                                                                                                        \
         return HAN_TO_FALLBACK != rc ? rc : fallback->fn.name(EXPAND arguments comm, fallback->module);                \
     }                                                                                                                  \
@@ -27,7 +27,7 @@
         mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_NONBLOCKING];                      \
         const mca_coll_han_args_t args = { HAN_##number, HAN_NONBLOCKING, send_side, recv_side, op_, root_ };          \
-        const int rc = mca_coll_han_perform_##performer(han, &args, request);                                          \
+        const int rc = mca_coll_han_call(han, &args, request);                                                         \
                                                                                                                        \
         return HAN_TO_FALLBACK != rc ? rc : fallback->fn.i##name(EXPAND arguments comm, request, fallback->module);    \
     }                                                                                                                  \
@@ -38,7 +38,7 @@
         mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_PERSISTENT];                       \
         const mca_coll_han_args_t args = { HAN_##number, HAN_PERSISTENT, send_side, recv_side, op_, root_ };           \
-        const int rc = mca_coll_han_perform_##performer(han, &args, request);                                          \
+        const int rc = mca_coll_han_call(han, &args, request);                                                         \
                                                                                                                        \
         return HAN_TO_FALLBACK != rc                                                                                   \
                    ? rc                                                                                                \

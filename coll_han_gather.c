@@ -82,13 +82,9 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_gather(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_perform_gather(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                                const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, args, &params);
-
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    return HAN_LEADERS == params.algorithm ? by_leaders(han, args, request) : mca_coll_han_exchange(han, args, request);
+    return HAN_LEADERS == params->algorithm ? by_leaders(han, args, request)
+                                            : mca_coll_han_exchange(han, args, request);
 }

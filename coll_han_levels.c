@@ -47,9 +47,7 @@ static void choose_hows(mca_coll_han_call_t *call, const mca_coll_han_params_t *
         call->hows[operation].kind = down ? params->ibalg : params->iralg;
         call->hows[operation].segment_size = down ? params->ibs : params->irs;
     }
-    if (ADAPT_TREE_COUNT > (int) params->iralg) {
-        call->hows[HAN_OPERATION_ALLREDUCE].kind = ADAPT_TREE_AUTO;
-    }
+    call->hows[HAN_OPERATION_ALLREDUCE].kind = ADAPT_TREE_AUTO;
 }
 
 /* Where each stage finds this rank's segments and where its result goes: what a rank has got goes into the next stage,
@@ -126,6 +124,7 @@ static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_table_t 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    mca_coll_han_watch_start(module->watch);
     rc = mca_coll_han_plan_execute(&plan);
     mca_coll_han_segments_close(&call.segments);
     return rc;

@@ -129,6 +129,7 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
         return NULL;
     }
     module->comm = comm;
+    module->tune = &mca_coll_han_tune;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     mca_coll_han_entry_install(module);

@@ -174,13 +174,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
 }
 
 int mca_coll_han_perform_reduce_scatter(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                                        ompi_request_t **request)
+                                        const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, args, &params);
-
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    return HAN_TREE == params.algorithm ? by_tree(han, args, &params, request) : by_leaders(han, args, request);
+    return HAN_TREE == params->algorithm ? by_tree(han, args, params, request) : by_leaders(han, args, request);
 }

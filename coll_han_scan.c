@@ -131,10 +131,8 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_scan(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_perform_scan(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+                              const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(han, args, &params);
-
-    return OMPI_SUCCESS == rc ? by_leaders(han, args, params.ibs, request) : rc;
+    return by_leaders(han, args, params->ibs, request);
 }

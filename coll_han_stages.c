@@ -2,6 +2,7 @@
 #include "coll_han.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "ompi/request/request.h"
 
@@ -188,4 +189,37 @@ static int stage_wait(const mca_coll_han_plan_t *plan __opal_attribute_unused__,
     return ompi_request_wait(&posted, MPI_STATUS_IGNORE);
 }
 
-const mca_coll_han_driver_t mca_coll_han_driver = { stage_run, stage_post, stage_wait };
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double) time.tv_sec + 1e-9 * (double) time.tv_nsec;
+}
+
+void mca_coll_han_watch_start(mca_coll_han_watch_t *watch)
+{
+    if (NULL != watch) {
+        watch->count = 0;
+        watch->last = now();
+    }
+}
+
+static void stage_stepped(const mca_coll_han_plan_t *plan, size_t step)
+{
+    mca_coll_han_watch_t *watch = ((const mca_coll_han_call_t *) plan->context)->module->watch;
+    double time;
+
+    if (NULL == watch) {
+        return;
+    }
+    time = now();
+    if (step < watch->room) {
+        watch->steps[step]
+            = (mca_coll_han_step_t){ .task = mca_coll_han_plan_task(plan, step), .seconds = time - watch->last };
+    }
+    watch->count = step + 1;
+    watch->last = time;
+}
+
+const mca_coll_han_driver_t mca_coll_han_driver = { stage_run, stage_post, stage_wait, stage_stepped };

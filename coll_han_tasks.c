@@ -194,6 +194,12 @@ int mca_coll_han_plan_execute(const mca_coll_han_plan_t *plan)
         step_wait(&run, step);
         step_do(&run, step, true);
         step_do(&run, step, false);
+        if (step + 1 == steps) {
+            drain(&run, steps);
+        }
+        if (NULL != plan->driver->stepped) {
+            plan->driver->stepped(plan, step);
+        }
     }
     drain(&run, step);
     return run.error;

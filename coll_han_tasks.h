@@ -33,6 +33,8 @@ typedef struct mca_coll_han_driver_t {
     int (*post)(const struct mca_coll_han_plan_t *plan, int stage, size_t segment, void **request);
     /** Waits for and frees a request; it is gone also where the operation failed. */
     int (*wait)(const struct mca_coll_han_plan_t *plan, void **request);
+    /** Hears of the end of each step; of the last when all is waited for. NULL: does not want to. */
+    void (*stepped)(const struct mca_coll_han_plan_t *plan, size_t step);
 } mca_coll_han_driver_t;
 
 /** What is to be done; nothing in it changes while it runs. */

@@ -35,6 +35,7 @@ struct log {
     size_t failing;                           /* number of the call that fails */
     bool failing_on;                          /* all later calls fail too, each with its own code */
     bool (*empty)(int stage, size_t segment); /* where post leaves NULL; NULL: nowhere */
+    size_t steps; /* that have ended */
     size_t count;
     struct event events[MOST_EVENTS];
     struct token tokens[MCA_COLL_HAN_MAX_STAGES][MOST_SEGMENTS];
@@ -105,7 +106,20 @@ static int fake_wait(const mca_coll_han_plan_t *plan, void **request)
     return note(plan->context, WAIT, token->stage, token->segment);
 }
 
-static const mca_coll_han_driver_t driver = { .run = fake_run, .post = fake_post, .wait = fake_wait };
+static void fake_stepped(const mca_coll_han_plan_t *plan, size_t step)
+{
+    struct log *log = plan->context;
+
+    PROMISE(plan, step == log->steps++);
+    for (int s = 0; s < plan->stage_count && step + 1 == mca_coll_han_plan_steps(plan); ++s) {
+        for (size_t k = 0; k < plan->segment_count; ++k) {
+            PROMISE(plan, log->tokens[s][k].waits == log->tokens[s][k].posts);
+        }
+    }
+}
+
+static const mca_coll_han_driver_t driver
+    = { .run = fake_run, .post = fake_post, .wait = fake_wait, .stepped = fake_stepped };
 
 static int execute(const mca_coll_han_plan_t *plan, size_t failing, bool failing_on)
 {
@@ -113,7 +127,7 @@ static int execute(const mca_coll_han_plan_t *plan, size_t failing, bool failing
 
     log->failing = failing;
     log->failing_on = failing_on;
-    log->count = 0;
+    log->count = log->steps = 0;
     for (int s = 0; s < plan->stage_count; ++s) {
         memset(log->tokens[s], 0, plan->segment_count * sizeof(log->tokens[s][0]));
     }
@@ -212,6 +226,18 @@ static void check_order(const mca_coll_han_plan_t *plan)
 {
     PROMISE(plan, 0 == execute(plan, NEVER, false));
     replay(plan, look_at_order);
+}
+
+static void check_ends_of_steps(const mca_coll_han_plan_t *plan)
+{
+    PROMISE(plan, 0 == execute(plan, NEVER, false));
+    PROMISE(plan, mca_coll_han_plan_steps(plan) == ((const struct log *) plan->context)->steps);
+}
+
+static void the_driver_hears_of_the_end_of_each_step(void **state)
+{
+    (void) state;
+    for_each_plan(check_ends_of_steps);
 }
 
 static void each_stage_does_each_segment_once_and_in_order(void **state)
@@ -559,6 +585,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_stage_does_each_segment_once_and_in_order),
         cmocka_unit_test(the_largest_plan_works),
+        cmocka_unit_test(the_driver_hears_of_the_end_of_each_step),
         cmocka_unit_test(depth_segments_of_a_posted_stage_are_under_way_before_the_first_wait),
         cmocka_unit_test(segments_a_window_apart_are_never_in_flight_together),
         cmocka_unit_test(a_stage_is_waited_for_in_the_order_of_its_posts),
