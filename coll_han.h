@@ -174,7 +174,7 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange);
 /** Makes the sub-communicators, at the first call; collective over the communicator. */
 int mca_coll_han_module_levels(mca_coll_han_module_t *module);
 
-struct mca_coll_han_table_t;
+struct mca_coll_han_stages_t;
 
 /**
  * The submodule to use at a level: the wanted one, or where it is not there, or has not all operations of a table, the
@@ -182,7 +182,7 @@ struct mca_coll_han_table_t;
  */
 mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
-                                                      const struct mca_coll_han_table_t *table);
+                                                      const struct mca_coll_han_stages_t *table);
 
 /** Temporary memory of the module, good until it is released; NULL where memory is short. */
 void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes);
@@ -325,15 +325,15 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
 /* -- coll_han_levels.c --------------------------------------------------------------------------------------------- */
 
 /** How a collective goes level by level. */
-typedef struct mca_coll_han_table_t {
+typedef struct mca_coll_han_stages_t {
     const mca_coll_han_stage_t *stages;
     /** The same stages in the order of the root's node, where the root does not lead it; NULL: there is no root. */
     const mca_coll_han_stage_t *stages_at_root;
     int count;
-} mca_coll_han_table_t;
+} mca_coll_han_stages_t;
 
 /** The stages of an algorithm; NULL where it does not go level by level. */
-const mca_coll_han_table_t *mca_coll_han_table(mca_coll_han_collective_t collective,
+const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t collective,
                                                mca_coll_han_algorithm_id_t algorithm);
 
 /**
@@ -365,7 +365,7 @@ typedef struct mca_coll_han_tune_t {
                   const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params);
     /** Whether a component can be used at a level, on this rank. Collective over the module's communicator. */
     bool (*has)(mca_coll_han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
-    const mca_coll_han_table_t *(*table)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
+    const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
     const char *const *collectives;                          /**< names */
     const char *const *submodules;                           /**< names */
     const mca_coll_han_algorithm_t *algorithms;              /**< names */
@@ -452,8 +452,8 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll
 int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
-extern const mca_coll_han_table_t mca_coll_han_bcast_table, mca_coll_han_reduce_table, mca_coll_han_allreduce_table,
-    mca_coll_han_up_allreduce_table;
+extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduce_stages, mca_coll_han_allreduce_stages,
+    mca_coll_han_up_allreduce_stages;
 
 /* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
 

@@ -19,8 +19,8 @@ static const mca_coll_han_stage_t up_stages[] = {
     { "sb", false, HAN_LOW, HAN_OPERATION_BCAST },
 };
 
-const mca_coll_han_table_t mca_coll_han_allreduce_table = { stages, NULL, 4 };
-const mca_coll_han_table_t mca_coll_han_up_allreduce_table = { up_stages, NULL, 3 };
+const mca_coll_han_stages_t mca_coll_han_allreduce_stages = { stages, NULL, 4 };
+const mca_coll_han_stages_t mca_coll_han_up_allreduce_stages = { up_stages, NULL, 3 };
 
 /*
  * Each leader combines what the ranks of its node have, and sends it to all others; all combine the same operands in

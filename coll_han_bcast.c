@@ -15,7 +15,7 @@ static const mca_coll_han_stage_t stages_at_root[] = {
     { "ib", true, HAN_UP, HAN_OPERATION_BCAST },
 };
 
-const mca_coll_han_table_t mca_coll_han_bcast_table = { stages, stages_at_root, 2 };
+const mca_coll_han_stages_t mca_coll_han_bcast_stages = { stages, stages_at_root, 2 };
 
 int mca_coll_han_perform_bcast(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
                                const mca_coll_han_params_t *params, ompi_request_t **request)

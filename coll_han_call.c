@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
-static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_table_t *table,
+static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_stages_t *table,
                        const mca_coll_han_params_t *params, char *text, size_t length)
 {
     const bool adapt = HAN_ADAPT == params->imod && NULL != module->adapt;
@@ -36,7 +36,7 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
                 const mca_coll_han_params_t *params)
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
-    const mca_coll_han_table_t *table = mca_coll_han_table(input->collective, params->algorithm);
+    const mca_coll_han_stages_t *table = mca_coll_han_stages(input->collective, params->algorithm);
     const bool by_tree = HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
     const size_t segment = NULL != table ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
     char how[240] = "";

@@ -4,24 +4,24 @@
  */
 #include "coll_han.h"
 
-static const mca_coll_han_table_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGORITHM_COUNT] = {
-    [HAN_BCAST] = { [HAN_SIMPLE] = &mca_coll_han_bcast_table, [HAN_PIPELINE] = &mca_coll_han_bcast_table },
-    [HAN_REDUCE] = { [HAN_SIMPLE] = &mca_coll_han_reduce_table, [HAN_PIPELINE] = &mca_coll_han_reduce_table },
-    [HAN_ALLREDUCE] = { [HAN_SIMPLE] = &mca_coll_han_allreduce_table,
-                        [HAN_PIPELINE] = &mca_coll_han_allreduce_table,
-                        [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_table },
+static const mca_coll_han_stages_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGORITHM_COUNT] = {
+    [HAN_BCAST] = { [HAN_SIMPLE] = &mca_coll_han_bcast_stages, [HAN_PIPELINE] = &mca_coll_han_bcast_stages },
+    [HAN_REDUCE] = { [HAN_SIMPLE] = &mca_coll_han_reduce_stages, [HAN_PIPELINE] = &mca_coll_han_reduce_stages },
+    [HAN_ALLREDUCE] = { [HAN_SIMPLE] = &mca_coll_han_allreduce_stages,
+                        [HAN_PIPELINE] = &mca_coll_han_allreduce_stages,
+                        [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
     [HAN_BARRIER]
-    = { [HAN_SIMPLE] = &mca_coll_han_up_allreduce_table, [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_table },
+    = { [HAN_SIMPLE] = &mca_coll_han_up_allreduce_stages, [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
 };
 
-const mca_coll_han_table_t *mca_coll_han_table(mca_coll_han_collective_t collective,
-                                               mca_coll_han_algorithm_id_t algorithm)
+const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t collective,
+                                                 mca_coll_han_algorithm_id_t algorithm)
 {
     return tables[collective][algorithm];
 }
 
 /* Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
-static int choose_submodules(mca_coll_han_call_t *call, const mca_coll_han_table_t *table,
+static int choose_submodules(mca_coll_han_call_t *call, const mca_coll_han_stages_t *table,
                              const mca_coll_han_params_t *params)
 {
     const mca_coll_han_submodule_t wanted[HAN_LEVEL_COUNT] = { [HAN_LOW] = params->smod, [HAN_UP] = params->imod };
@@ -78,7 +78,7 @@ static bool find_routes(mca_coll_han_call_t *call, const mca_coll_han_plan_t *pl
 }
 
 /* The table of this rank's node, and the stages around which this rank packs or unpacks. */
-static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, const mca_coll_han_table_t *table,
+static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, const mca_coll_han_stages_t *table,
                       const mca_coll_han_params_t *params, int root)
 {
     const mca_coll_han_topology_t *topology = &call->module->topology;
@@ -101,7 +101,7 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : table->count - 1;
 }
 
-static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_table_t *table,
+static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_stages_t *table,
                       const mca_coll_adapt_call_t *todo, const mca_coll_han_params_t *params)
 {
     mca_coll_han_call_t call = { .module = module, .op = todo->op };
@@ -133,7 +133,7 @@ static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_table_t 
 int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
                         const mca_coll_adapt_call_t *call, const mca_coll_han_params_t *params)
 {
-    const mca_coll_han_table_t *table = mca_coll_han_table(collective, params->algorithm);
+    const mca_coll_han_stages_t *table = mca_coll_han_stages(collective, params->algorithm);
     char token = 0;
     /* A barrier is an allreduce of a byte, for without data not every submodule waits. */
     const mca_coll_adapt_call_t barrier

@@ -341,7 +341,7 @@ int mca_coll_han_module_levels(mca_coll_han_module_t *module)
 }
 
 /* Whether a submodule, which may be NULL, does all that a table wants at a level. */
-static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_table_t *table, int level)
+static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_stages_t *table, int level)
 {
     for (int s = 0; NULL != submodule && s < table->count; ++s) {
         if (level == table->stages[s].level && !mca_coll_han_serves(submodule, &table->stages[s])) {
@@ -353,7 +353,7 @@ static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_t
 
 mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
-                                                      const mca_coll_han_table_t *table)
+                                                      const mca_coll_han_stages_t *table)
 {
     static const mca_coll_han_submodule_t next[HAN_LEVEL_COUNT][3] = {
         [HAN_LOW] = { HAN_TUNED, HAN_BASIC, HAN_SM },
