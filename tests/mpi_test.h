@@ -26,7 +26,9 @@
 #include <unistd.h>
 
 #define T_UNUSED __attribute__((unused))
-#define T_TEXT 256
+#ifndef T_TEXT
+#define T_TEXT 256 /* of a line */
+#endif
 #define T_TAG 77
 #ifndef T_LIMIT
 #define T_LIMIT 60 /* seconds that a behaviour may take */

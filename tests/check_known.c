@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "check.h"
+
+#include <string.h>
+
+static bool is(const struct call *c, const char *name)
+{
+    return 0 == strcmp(name, c->collective->name);
+}
+
+static bool by_rank(enum layout_name name)
+{
+    return LAYOUTS <= name;
+}
+
+/* coll_tuned_decision_fixed.c multiplies the receive counts by the size of the send type. */
+static bool allgatherv_by_send_type(const struct call *c)
+{
+    const enum layout_name input = c->variant->layouts[INPUT];
+
+    return is(c, "allgatherv") && BLOCKING == c->form
+           && (by_rank(input) || (!c->in_place && (WHOLE_INTS == input || WHOLE_DOUBLE_INTS == input)));
+}
+
+/* coll_base_alltoall.c, Bruck's algorithm: it receives with the send type. */
+static bool alltoall_by_send_type(const struct call *c)
+{
+    const enum layout_name *names = c->variant->layouts;
+
+    return is(c, "alltoall") && BLOCKING == c->form && !c->in_place && 12 <= c->size
+           && (by_rank(names[INPUT]) || names[INPUT] != names[OUTPUT]);
+}
+
+/* nbc_ialltoallv.c, a2av_sched_inplace(): where nothing is for the peer on the one side, the block for the other one is
+ * received while it is still being sent. */
+static bool ialltoallv_in_place(const struct call *c)
+{
+    return is(c, "alltoallv") && BLOCKING != c->form && c->in_place;
+}
+
+/* op_avx_functions.c adds with saturation. */
+static bool sum_of_chars_overflows(const struct call *c)
+{
+    return SCHARS == c->variant->layouts[INPUT] && MPI_SUM == c->variant->op && 2 < c->variant->limits[0];
+}
+
+struct known_fault known_faults[] = {
+    { "blocking allgatherv of coll/tuned hangs where send types of ranks differ in size", false,
+      allgatherv_by_send_type, 0 },
+    { "blocking alltoall of coll/tuned overwrites memory where layouts of the two sides differ and blocks are short",
+      false, alltoall_by_send_type, 0 },
+    { "nonblocking alltoallv in place of coll/libnbc receives into what it still sends", true, ialltoallv_in_place, 0 },
+    { "op/avx saturates sums of 8-bit integers", true, sum_of_chars_overflows, 0 },
+};
+
+const size_t known_fault_count = CHECK_COUNT(known_faults);
+
+bool known_fault_concerns(const struct call *c, bool may_fall_back)
+{
+    for (size_t i = 0; i < known_fault_count; ++i) {
+        if ((may_fall_back || known_faults[i].always) && known_faults[i].concerns(c)) {
+            ++known_faults[i].left_out;
+            return true;
+        }
+    }
+    return false;
+}

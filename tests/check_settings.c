@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_VARIABLES = 6, MOST_VALUES = 24, NAME = 128 };
+
+/* A variable that takes names. */
+struct variable {
+    char name[NAME]; /* what is behind coll_<component>_<collective>_ */
+    MPI_T_cvar_handle handle;
+    int count;
+    int values[MOST_VALUES];
+    char names[MOST_VALUES][NAME];
+};
+
+static struct {
+    size_t count;
+    struct variable variables[MOST_VARIABLES];
+} found[COLLECTIVES];
+
+void settings_init(void)
+{
+    int provided;
+
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+}
+
+/* The collective whose variable it is, the longest name first: "reduce" is a part of "reduce_scatter". */
+static int collective_of(const char *name, const char *component, const char **rest)
+{
+    int best = -1;
+    size_t best_length = 0;
+    char prefix[NAME];
+
+    for (int i = 0; i < COLLECTIVES; ++i) {
+        const size_t length = (size_t) snprintf(prefix, sizeof(prefix), "coll_%s_%s_", component, collectives[i].name);
+
+        if (0 == strncmp(name, prefix, length) && length > best_length) {
+            best = i;
+            best_length = length;
+        }
+    }
+    *rest = name + best_length;
+    return best;
+}
+
+static void add_values(struct variable *variable, MPI_T_enum values)
+{
+    int count = 0, length = NAME;
+    char name[NAME];
+
+    MPI_T_enum_get_info(values, &count, name, &length);
+    for (int i = 0; i < count && i < MOST_VALUES; ++i) {
+        length = NAME;
+        if (MPI_SUCCESS
+            == MPI_T_enum_get_item(values, i, &variable->values[variable->count], variable->names[variable->count],
+                                   &length)) {
+            ++variable->count;
+        }
+    }
+}
+
+/* Takes a variable where it is one of ours; a handle stays open for each. */
+static void add_variable(int index, const char *component)
+{
+    char name[NAME * 2] = "";
+    const char *rest;
+    int length = sizeof(name), verbosity, binding, scope, collective, count;
+    MPI_T_enum values = MPI_T_ENUM_NULL;
+    MPI_Datatype type;
+    struct variable *variable;
+
+    if (MPI_SUCCESS
+        != MPI_T_cvar_get_info(index, name, &length, &verbosity, &type, &values, NULL, NULL, &binding, &scope)) {
+        return;
+    }
+    collective = collective_of(name, component, &rest);
+    if (0 > collective || MPI_INT != type || MPI_T_ENUM_NULL == values || MOST_VARIABLES == found[collective].count) {
+        return;
+    }
+    variable = &found[collective].variables[found[collective].count];
+    *variable = (struct variable){ .count = 0 };
+    snprintf(variable->name, sizeof(variable->name), "%s", rest);
+    add_values(variable, values);
+    if (0 < variable->count && MPI_SUCCESS == MPI_T_cvar_handle_alloc(index, NULL, &variable->handle, &count)) {
+        ++found[collective].count;
+    }
+}
+
+void settings_open(const char *component)
+{
+    int count = 0;
+
+    MPI_T_cvar_get_num(&count);
+    for (int i = 0; i < count; ++i) {
+        add_variable(i, component);
+    }
+}
+
+/* The name of a parameter is not the same in all components. */
+static void write_segment(const char *component, const struct collective *collective, const char *parameter, int bytes)
+{
+    char name[NAME];
+    MPI_T_cvar_handle handle;
+    int index, count;
+
+    snprintf(name, sizeof(name), "coll_%s_%s_%s", component, collective->name, parameter);
+    if (MPI_SUCCESS == MPI_T_cvar_get_index(name, &index)
+        && MPI_SUCCESS == MPI_T_cvar_handle_alloc(index, NULL, &handle, &count)) {
+        MPI_T_cvar_write(handle, &bytes);
+        MPI_T_cvar_handle_free(&handle);
+    }
+}
+
+void settings_segment(const char *component, int bytes)
+{
+    for (size_t i = 0; i < COLLECTIVES; ++i) {
+        write_segment(component, &collectives[i], "segsize", bytes);
+        write_segment(component, &collectives[i], "segment_size", bytes);
+    }
+}
+
+size_t settings_count(const struct collective *collective)
+{
+    const size_t which = (size_t) (collective - collectives);
+    size_t count = 1;
+
+    for (size_t i = 0; i < found[which].count; ++i) {
+        count *= (size_t) found[which].variables[i].count;
+    }
+    return count;
+}
+
+/* Which value a variable has in a setting; setting becomes what is left for the next variable. */
+static int value_in(const struct variable *variable, size_t *setting)
+{
+    const int value = (int) (*setting % (size_t) variable->count);
+
+    *setting /= (size_t) variable->count;
+    return value;
+}
+
+void settings_write(const struct collective *collective, size_t setting)
+{
+    const size_t which = (size_t) (collective - collectives);
+
+    for (size_t i = 0; i < found[which].count; ++i) {
+        struct variable *variable = &found[which].variables[i];
+
+        MPI_T_cvar_write(variable->handle, &variable->values[value_in(variable, &setting)]);
+    }
+}
+
+const char *settings_text(const struct collective *collective, size_t setting, char *text, size_t size)
+{
+    const size_t which = (size_t) (collective - collectives);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < found[which].count && used < size; ++i) {
+        const struct variable *variable = &found[which].variables[i];
+
+        used += (size_t) snprintf(text + used, size - used, "%s%s=%s", 0 == i ? "" : " ", variable->name,
+                                  variable->names[value_in(variable, &setting)]);
+    }
+    return text;
+}
+
+bool settings_may_fall_back(const struct collective *collective, size_t setting)
+{
+    const size_t which = (size_t) (collective - collectives);
+
+    for (size_t i = 0; i < found[which].count; ++i) {
+        const struct variable *variable = &found[which].variables[i];
+        const char *value = variable->names[value_in(variable, &setting)];
+
+        if (0 == strcmp("algorithm", variable->name)) {
+            return 0 == strcmp("auto", value) || 0 == strcmp("fallback", value);
+        }
+    }
+    return true;
+}
+
+void settings_finalize(void)
+{
+    for (size_t which = 0; which < COLLECTIVES; ++which) {
+        for (size_t i = 0; i < found[which].count; ++i) {
+            MPI_T_cvar_handle_free(&found[which].variables[i].handle);
+        }
+        found[which].count = 0;
+    }
+    MPI_T_finalize();
+}
