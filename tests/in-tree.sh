@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# HAN and ADAPT as components of Open MPI's own source tree: copies them into
+# HAN, ADAPT and SOLO as components of Open MPI's own source tree: copies them into
 # the source package of the distribution's Open MPI, in a temporary folder,
 # builds Open MPI there, and looks whether the components load and work.
 # Takes 15 to 30 minutes on two cores, so it is run by hand; check.sh leaves it out.
@@ -13,6 +13,7 @@
 #                         common/  coll_adapt/*.[ch]           as here
 #   ompi/mca/coll/adapt/  all of coll_adapt/                   without the folder
 #                         common/                              as here
+#   ompi/mca/coll/solo/   all of coll_solo/, common/           likewise
 #
 # Every #include "common/..." and "coll_adapt/..." is then found from the
 # folder of the component, which automake has in the search path, and of the
@@ -131,12 +132,15 @@ find_source() {
 copy_components() {
     local coll=$work/tree/ompi/mca/coll
     rm -rf -- "$coll/han" "$coll/adapt"
-    mkdir -p "$coll/han/coll_adapt" "$coll/adapt"
+    mkdir -p "$coll/han/coll_adapt" "$coll/adapt" "$coll/solo"
     cp -- "$TOP"/*.[ch] "$TOP"/*.rules "$TOP/Makefile.am" "$TOP/configure.m4" "$coll/han"
     cp -- "$TOP"/coll_adapt/*.[ch] "$coll/han/coll_adapt"
-    cp -- "$TOP"/coll_adapt/*.[ch] "$TOP/coll_adapt/Makefile.am" "$TOP/coll_adapt/configure.m4" "$coll/adapt"
     cp -r -- "$TOP/common" "$coll/han"
-    cp -r -- "$TOP/common" "$coll/adapt"
+    local name
+    for name in adapt solo; do
+        cp -- "$TOP/coll_$name"/*.[ch] "$TOP/coll_$name/Makefile.am" "$TOP/coll_$name/configure.m4" "$coll/$name"
+        cp -r -- "$TOP/common" "$coll/$name"
+    done
 }
 
 autogen() {
@@ -184,6 +188,7 @@ dso_case() {
     step "DSO: make install" make -C "$work/dso" install
     check "DSO: this Open MPI's ompi_info shows our han" loads han
     check "DSO: this Open MPI's ompi_info shows our adapt" loads adapt
+    check "DSO: this Open MPI's ompi_info shows our solo" loads solo
     check "DSO: MPI_Bcast works on two nodes with this Open MPI" works
 }
 
@@ -196,23 +201,23 @@ holds_component() {                 # holds_component COMPONENT
 
 static_case() {
     local name
-    step "static: configure" configure_in static --enable-mca-static=coll-han,coll-adapt
+    step "static: configure" configure_in static --enable-mca-static=coll-han,coll-adapt,coll-solo
     # Headers that are made, or linked, when opal is built.
     step "static: make of what the components include" make -C "$work/static/opal/include"
-    for name in han adapt; do
+    for name in han adapt solo; do
         step "static: make of $name" make -C "$work/static/ompi/mca/coll/$name"
         check "static: libmca_coll_$name.la holds the component" holds_component "$name"
         check "static: libmpi will link $name" \
             grep -q "mca_coll_${name}_component" "$work/static/ompi/mca/coll/base/static-components.h"
     done
-    check "static: one library can hold both" link_together
+    check "static: one library can hold all" link_together
 }
 
 # What the link of a static libmpi does with them.
 link_together() {
     local coll=$work/static/ompi/mca/coll
     gcc -shared -o "$work/together.so" -Wl,--whole-archive "$coll/han/.libs/libmca_coll_han.a" \
-        "$coll/adapt/.libs/libmca_coll_adapt.a" -Wl,--no-whole-archive
+        "$coll/adapt/.libs/libmca_coll_adapt.a" "$coll/solo/.libs/libmca_coll_solo.a" -Wl,--no-whole-archive
 }
 
 clean_up() {

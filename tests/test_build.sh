@@ -85,7 +85,8 @@ test_out_of_source() {
     configure_in "$build" --prefix=/opt/han && quietly make -j2 || return 1
     files_in "$source" >"$tmp/after"
     cmp "$tmp/before" "$tmp/after" >"$tmp/out" &&
-        [[ -e $build/components/mca_coll_han.so && -e $build/components/mca_coll_adapt.so ]]
+        [[ -e $build/components/mca_coll_han.so && -e $build/components/mca_coll_adapt.so &&
+            -e $build/components/mca_coll_solo.so ]]
 }
 
 # A symbol that is missing is noticed only when a component is loaded.
@@ -117,7 +118,8 @@ test_install() {
     files_in "$tmp/dest" >"$tmp/out"
     [[ $(<"$tmp/out") == "opt/han/lib/openmpi-han/han.conf
 opt/han/lib/openmpi-han/mca_coll_adapt.so
-opt/han/lib/openmpi-han/mca_coll_han.so" ]]
+opt/han/lib/openmpi-han/mca_coll_han.so
+opt/han/lib/openmpi-han/mca_coll_solo.so" ]]
 }
 
 test_openmpi_untouched() {
@@ -138,7 +140,7 @@ test_tune_file() {
     configure_again --prefix="$tmp/prefix" && quietly make -j2 && quietly make install || return 1
     quietly mpirun "${root[@]}" -n 1 --tune "$tmp/prefix/lib/openmpi-han/han.conf" -x LD_DEBUG=files \
         "$tmp/init" || return 1
-    for component in han adapt; do
+    for component in han adapt solo; do
         grep -q "calling init: $tmp/prefix/lib/openmpi-han/mca_coll_$component.so" "$tmp/out" || return 1
     done
 }
@@ -154,7 +156,7 @@ test_component_dir() {
         quietly make -j2 && quietly make install DESTDIR="$tmp/dest2" || return 1
     files_in "$tmp/dest2" >"$tmp/out"
     grep -qx opt/components/mca_coll_han.so "$tmp/out" && grep -qx opt/components/mca_coll_adapt.so "$tmp/out" &&
-        ! grep -q '^opt/han' "$tmp/out"
+        grep -qx opt/components/mca_coll_solo.so "$tmp/out" && ! grep -q '^opt/han' "$tmp/out"
 }
 
 # ---------------------------------------------------------------- configure's messages

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_solo.h"
+
+/* Least bytes of a segment where a message is cut only to let root and others copy at once. */
+enum { LEAST_SEGMENT = 4096 };
+
+/* One broadcast. */
+struct bcast {
+    mca_coll_solo_module_t *module;
+    mca_coll_solo_data_t data;
+    size_t bytes;
+    int root;
+};
+
+/*
+ * The segments of a message: as many as there are boxes, so that the root need not wait for anybody, or as long as a
+ * box. With more ranks than cores they do not copy at once anyway, and a segment costs a turn of the core.
+ */
+static size_t segment_size(const mca_coll_solo_module_t *module, size_t bytes)
+{
+    size_t segment = (bytes / SOLO_BOXES + SOLO_LINE) / SOLO_LINE * SOLO_LINE;
+
+    segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
+    return module->crowded || segment > module->segment_bytes ? module->segment_bytes : segment;
+}
+
+/* The root fills its boxes, the others empty them. A rank that fails goes on, so that the others need not wait. */
+static int copy(struct bcast *bcast)
+{
+    mca_coll_solo_module_t *module = bcast->module;
+    const size_t segment = segment_size(module, bcast->bytes);
+    int rc = OMPI_SUCCESS;
+
+    for (size_t done = 0; done < bcast->bytes; done += segment) {
+        const size_t length = bcast->bytes - done < segment ? bcast->bytes - done : segment;
+        const uint64_t seq = ++module->seq;
+
+        if (module->rank == bcast->root) {
+            mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
+
+            rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_get(module, &bcast->data, box->data, length) : rc;
+            mca_coll_solo_publish(box, seq, rc);
+        } else {
+            const mca_coll_solo_box_t *box = mca_coll_solo_wait_box(module, bcast->root, seq);
+
+            rc = OMPI_SUCCESS == rc ? box->status : rc;
+            rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_put(module, &bcast->data, box->data, length) : rc;
+        }
+        mca_coll_solo_finish(module, seq);
+    }
+    return rc;
+}
+
+/*
+ * Each rank tells where its buffer is. The message is cut into as many parts as there are ranks: a rank reads all but
+ * the last from the root, and the root writes the last one to each, so that it does its share too. A rank whose buffer
+ * has gaps reads all of it; where the root's has, everybody copies.
+ */
+static int single_copy(struct bcast *bcast)
+{
+    mca_coll_solo_module_t *module = bcast->module;
+    const size_t share = bcast->bytes / (size_t) module->size / 4096 * 4096, rest = bcast->bytes - share;
+    const uint64_t seq = ++module->seq;
+    mca_coll_solo_where_t where;
+    int rc = OMPI_SUCCESS;
+
+    mca_coll_solo_tell_where(module, seq, bcast->data.next, bcast->data.next);
+    where = mca_coll_solo_ask_where(module, bcast->root, seq);
+    if (0 == where.send) {
+        mca_coll_solo_finish(module, seq);
+        return copy(bcast);
+    }
+    if (module->rank == bcast->root) {
+        for (int i = 1; i < module->size && OMPI_SUCCESS == rc; ++i) {
+            const int rank = (module->rank + i) % module->size;
+            const mca_coll_solo_where_t other = mca_coll_solo_ask_where(module, rank, seq);
+
+            if (0 != other.receive) {
+                rc = mca_coll_solo_write(module, rank, bcast->data.next + rest, other.receive + rest, share);
+            }
+        }
+    } else {
+        rc = mca_coll_solo_read_data(module, bcast->root, where.send, &bcast->data,
+                                     NULL == bcast->data.next ? bcast->bytes : rest);
+    }
+    /* Nobody leaves before all have what they get from, or write to, this rank's buffer; and all hear of failures. */
+    const uint64_t end = ++module->seq;
+
+    mca_coll_solo_publish(mca_coll_solo_own_box(module, end), end, rc);
+    if (module->rank == bcast->root) {
+        const int other = mca_coll_solo_wait_boxes(module, end);
+
+        rc = OMPI_SUCCESS == rc ? other : rc;
+    } else {
+        const int other = mca_coll_solo_wait_box(module, bcast->root, end)->status;
+
+        rc = OMPI_SUCCESS == rc ? other : rc;
+    }
+    mca_coll_solo_finish(module, end);
+    return rc;
+}
+
+int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
+                        mca_coll_base_module_t *base)
+{
+    mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
+    mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_BCAST];
+    struct bcast bcast = { .module = module, .bytes = datatype->super.size * (size_t) count, .root = root };
+    mca_coll_solo_algorithm_t algorithm;
+    int rc;
+
+    if (0 == bcast.bytes) {
+        return OMPI_SUCCESS;
+    }
+    rc = mca_coll_solo_decide(module, SOLO_BCAST, bcast.bytes, 1, &algorithm);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (SOLO_FALLBACK == algorithm) {
+        return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
+    }
+    rc = mca_coll_solo_data_open(&bcast.data, buffer, (size_t) count, datatype, module->rank == root);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    rc = SOLO_COPY == algorithm ? copy(&bcast) : single_copy(&bcast);
+    mca_coll_solo_data_close(&bcast.data);
+    return rc;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The control flags, and where they are in the shared memory. docs/solo.md draws it, and argues the memory order.
+ *
+ * Every rank has an area: a line with its counter `done`, and SOLO_BOXES boxes. A box is a flag, `seq`, and the data of
+ * one segment behind it, so that a small message comes with its flag in one cache line. Each flag has one writer, the
+ * rank of the area, and only grows.
+ *
+ * The use of all boxes is numbered: all ranks do the same collectives on a communicator, cut them alike, and so count
+ * alike. Number seq uses box seq % SOLO_BOXES of each area. The rules:
+ *
+ *  1. A rank that has something to say in seq fills its box and then publishes it: box->seq = seq.
+ *  2. Who wants it waits until box->seq >= seq, and reads.
+ *  3. A rank that wants nothing more of seq, nor of any number before it, says so: done = seq. It publishes no later
+ *     number before, so that what it has published also tells that it is done with what was before.
+ *  4. A box is filled anew, for seq, when all ranks are done with seq - SOLO_BOXES.
+ */
+#ifndef MCA_COLL_SOLO_FLAGS_H
+#define MCA_COLL_SOLO_FLAGS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SOLO_LINE = 64, /**< bytes of a cache line */
+    SOLO_BOXES = 4  /**< of each rank; powers of two make % cheap */
+};
+
+/** One segment on its way. */
+typedef struct mca_coll_solo_box_t {
+    _Atomic uint64_t seq;
+    int32_t status; /**< OMPI_SUCCESS, or the error that left the data undefined */
+    int32_t unused; /**< the data are aligned to 16 bytes, as any basic type wants */
+    unsigned char data[];
+} mca_coll_solo_box_t;
+
+/** The beginning of a rank's area. */
+typedef struct mca_coll_solo_area_t {
+    _Alignas(SOLO_LINE) _Atomic uint64_t done;
+    /* Written once, before the ranks agree that the memory is there. */
+    _Alignas(SOLO_LINE) int64_t pid;
+    uint64_t probe; /**< address of a number in that process, for the test of single copy */
+    uint64_t token; /**< what is there */
+} mca_coll_solo_area_t;
+
+/** The beginning of the memory. */
+typedef struct mca_coll_solo_head_t {
+    _Alignas(SOLO_LINE) uint64_t token; /**< tells that it is the right one */
+} mca_coll_solo_head_t;
+
+/** The memory of a communicator, as one rank sees it. */
+typedef struct mca_coll_solo_memory_t {
+    char *start;
+    size_t bytes;
+    size_t box_bytes;  /**< from box to box */
+    size_t area_bytes; /**< from area to area */
+} mca_coll_solo_memory_t;
+
+/* Odd numbers of lines, so that flags of different ranks and boxes do not meet in the same set of a cache. */
+static inline size_t mca_coll_solo_odd_lines(size_t bytes)
+{
+    return ((bytes + SOLO_LINE - 1) / SOLO_LINE | 1) * SOLO_LINE;
+}
+
+/** Lays it out. @param segment_bytes what a box holds */
+static inline void mca_coll_solo_layout(mca_coll_solo_memory_t *memory, int size, size_t segment_bytes)
+{
+    memory->box_bytes = mca_coll_solo_odd_lines(sizeof(mca_coll_solo_box_t) + segment_bytes);
+    memory->area_bytes = mca_coll_solo_odd_lines(sizeof(mca_coll_solo_area_t) + SOLO_BOXES * memory->box_bytes);
+    memory->bytes = sizeof(mca_coll_solo_head_t) + (size_t) size * memory->area_bytes;
+}
+
+static inline size_t mca_coll_solo_area_offset(const mca_coll_solo_memory_t *memory, int rank)
+{
+    return sizeof(mca_coll_solo_head_t) + (size_t) rank * memory->area_bytes;
+}
+
+static inline mca_coll_solo_area_t *mca_coll_solo_area(const mca_coll_solo_memory_t *memory, int rank)
+{
+    return (mca_coll_solo_area_t *) (void *) (memory->start + mca_coll_solo_area_offset(memory, rank));
+}
+
+static inline mca_coll_solo_box_t *mca_coll_solo_box(const mca_coll_solo_memory_t *memory, int rank, uint64_t seq)
+{
+    return (mca_coll_solo_box_t *) (void *) (memory->start + mca_coll_solo_area_offset(memory, rank)
+                                             + sizeof(mca_coll_solo_area_t)
+                                             + (size_t) (seq % SOLO_BOXES) * memory->box_bytes);
+}
+
+/** Rule 1. Release: who sees the flag sees the data. */
+static inline void mca_coll_solo_publish(mca_coll_solo_box_t *box, uint64_t seq, int status)
+{
+    box->status = status;
+    atomic_store_explicit(&box->seq, seq, memory_order_release);
+}
+
+/** Rule 3. Release: the reads before it are over when it is seen, so that the box may be written again. */
+static inline void mca_coll_solo_done(mca_coll_solo_area_t *area, uint64_t seq)
+{
+    atomic_store_explicit(&area->done, seq, memory_order_release);
+}
+
+/** Rules 2 and 4. Acquire: what is read or written after it comes after what the flag's writer did before. */
+static inline bool mca_coll_solo_reached(const _Atomic uint64_t *flag, uint64_t seq)
+{
+    return atomic_load_explicit(flag, memory_order_acquire) >= seq;
+}
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shared memory of a communicator is a file without a name (memfd_create), which the others open through rank 0's
+ * /proc entry: nothing is ever in a file system that a killed job could leave behind, and the size of /dev/shm, which
+ * is small in containers, does not matter. Each rank reserves the pages of its own area, so that they are near to it,
+ * and so that no space is an error here and no SIGBUS later.
+ */
+#include "coll_solo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ompi/runtime/params.h"
+#include "opal/util/proc.h"
+
+/* What rank 0 tells of the memory that it has made. */
+struct offer {
+    int made; /* 0: it has not */
+    int fd;
+    int64_t pid;
+    uint64_t token;
+    uint64_t segment_bytes;
+};
+
+/* Bytes that this process maps. */
+static _Atomic size_t mapped;
+
+#define FAILURE_TEXT 160
+
+/* -- one rank's part -- */
+
+/* Takes from what max_memory allows. */
+static bool account(size_t bytes, char why[FAILURE_TEXT])
+{
+    const size_t before = atomic_fetch_add(&mapped, bytes);
+
+    if (bytes + before <= (size_t) mca_coll_solo_component.max_memory) {
+        return true;
+    }
+    atomic_fetch_sub(&mapped, bytes);
+    snprintf(why, FAILURE_TEXT, "%zu bytes are wanted, %zu of coll_solo_max_memory %d are in use", bytes, before,
+             mca_coll_solo_component.max_memory);
+    return false;
+}
+
+static void fail(char why[FAILURE_TEXT], const char *what)
+{
+    snprintf(why, FAILURE_TEXT, "%s: %s", what, strerror(errno));
+}
+
+static uint64_t new_token(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t) now.tv_sec * 1000000000u + (uint64_t) now.tv_nsec + ((uint64_t) getpid() << 40);
+}
+
+/* Rank 0: a file of the right size, with a token that is not 0. */
+static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[FAILURE_TEXT])
+{
+    struct offer offer = { .pid = getpid(), .token = new_token() | 1 };
+    mca_coll_solo_head_t head = { .token = offer.token };
+
+    offer.fd = memfd_create("coll_solo", MFD_CLOEXEC);
+    if (0 > offer.fd) {
+        fail(why, "memfd_create");
+        return offer;
+    }
+    if (0 != ftruncate(offer.fd, (off_t) memory->bytes)) {
+        fail(why, "ftruncate");
+    } else if ((ssize_t) sizeof(head) != pwrite(offer.fd, &head, sizeof(head), 0)) {
+        fail(why, "write");
+    } else {
+        offer.made = 1;
+        return offer;
+    }
+    close(offer.fd);
+    return offer;
+}
+
+static int offer_open(const struct offer *offer, int rank, char why[FAILURE_TEXT])
+{
+    char path[64];
+    int fd;
+
+    if (0 == rank) {
+        return offer->fd;
+    }
+    snprintf(path, sizeof(path), "/proc/%lld/fd/%d", (long long) offer->pid, offer->fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (0 > fd) {
+        fail(why, path);
+    }
+    return fd;
+}
+
+/* Maps the file, with room for the own area. */
+static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, char why[FAILURE_TEXT])
+{
+    mca_coll_solo_memory_t *memory = &module->memory;
+    const mca_coll_solo_head_t *head;
+    void *start = MAP_FAILED;
+    int fd;
+
+    if (!account(memory->bytes, why)) {
+        return false;
+    }
+    fd = offer_open(offer, module->rank, why);
+    if (0 > fd) {
+        goto out;
+    }
+    if (0 != fallocate(fd, 0, (off_t) mca_coll_solo_area_offset(memory, module->rank), (off_t) memory->area_bytes)) {
+        fail(why, "fallocate");
+        goto out;
+    }
+    start = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (MAP_FAILED == start) {
+        fail(why, "mmap");
+        goto out;
+    }
+    head = start;
+    if (head->token != offer->token) {
+        /* Where processes have different numbers for one process, as in containers of their own. */
+        snprintf(why, FAILURE_TEXT, "process %lld is not rank 0", (long long) offer->pid);
+        munmap(start, memory->bytes);
+        start = MAP_FAILED;
+        goto out;
+    }
+    memory->start = start;
+out:
+    if (0 <= fd && 0 != module->rank) {
+        close(fd);
+    }
+    if (MAP_FAILED == start) {
+        atomic_fetch_sub(&mapped, memory->bytes);
+    }
+    return NULL != memory->start;
+}
+
+/* Whether this rank may copy from and to all others: it reads their numbers, and writes them back. */
+static bool try_single_copy(const mca_coll_solo_module_t *module, char why[FAILURE_TEXT])
+{
+    if (0 == mca_coll_solo_component.single_copy) {
+        snprintf(why, FAILURE_TEXT, "coll_solo_single_copy is off");
+        return false;
+    }
+    for (int i = 1; i < module->size; ++i) {
+        const mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, (module->rank + i) % module->size);
+        uint64_t found = 0;
+        struct iovec here = { &found, sizeof(found) };
+        struct iovec there = { (void *) (uintptr_t) area->probe, sizeof(found) };
+        const bool copied = sizeof(found) == (size_t) process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0);
+
+        if (!copied || found != area->token
+            || sizeof(found) != (size_t) process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0)) {
+            snprintf(why, FAILURE_TEXT, "process_vm_%s: %s", copied && found == area->token ? "writev" : "readv",
+                     copied && found != area->token ? "another process" : strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* More ranks than cores: whoever waits is to let go of its core at once. */
+static bool is_crowded(void)
+{
+    return (long) opal_process_info.num_local_peers + 1 > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* -- all ranks' part -- */
+
+/* The lowest rank that says no, or size; and one more number, the lowest. */
+static int lowest(mca_coll_solo_module_t *module, bool yes, int *more)
+{
+    mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_ALLREDUCE];
+    int mine[2] = { yes ? module->size : module->rank, *more }, all[2];
+    const int rc
+        = fallback->fn.allreduce(mine, all, 2, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
+
+    *more = all[1];
+    return OMPI_SUCCESS == rc ? all[0] : rc;
+}
+
+static void say_failure(const mca_coll_solo_module_t *module, const char *why)
+{
+    static bool said;
+
+    if (!said) {
+        said = true;
+        opal_output(mca_coll_solo_component.output,
+                    "coll:solo: %s (cid %d), rank %d: no shared memory (%s); other components do the collectives of "
+                    "this communicator",
+                    module->comm->c_name, module->comm->c_contextid, module->rank, why);
+    }
+}
+
+/* All have attached; now they tell of themselves, and try to reach the others. */
+static int find_single_copy(mca_coll_solo_module_t *module)
+{
+    mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, module->rank);
+    char why[FAILURE_TEXT] = "";
+    volatile uint64_t probe = new_token() ^ (uint64_t) module->rank;
+    int roomy = is_crowded() ? 0 : 1, refused;
+    bool can;
+
+    area->pid = getpid();
+    area->probe = (uint64_t) (uintptr_t) &probe;
+    area->token = probe;
+    refused = lowest(module, true, &roomy);
+    if (0 > refused) {
+        return refused;
+    }
+    module->crowded = 0 == roomy;
+    can = try_single_copy(module, why);
+    refused = lowest(module, can, &roomy);
+    if (0 > refused) {
+        return refused;
+    }
+    module->single_copy = module->size == refused;
+    if (module->rank == refused) {
+        SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: no single copy (%s); large messages go through shared memory",
+                     module->comm->c_name, module->comm->c_contextid, module->rank, why);
+    } else if (module->single_copy && 0 == module->rank) {
+        SOLO_VERBOSE(1, "coll:solo: %s (cid %d): %d ranks, %zu bytes of shared memory, single copy%s",
+                     module->comm->c_name, module->comm->c_contextid, module->size, module->memory.bytes,
+                     module->crowded ? ", more ranks than cores" : "");
+    }
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
+{
+    mca_coll_solo_fallback_t *bcast = &module->fallbacks[SOLO_BCAST];
+    mca_coll_solo_memory_t *memory = &module->memory;
+    char why[FAILURE_TEXT] = "";
+    struct offer offer = { .made = 0 };
+    bool attached;
+    int rc, refused, unused = 0;
+
+    if (0 == module->rank) {
+        module->segment_bytes = (size_t) mca_coll_solo_component.segment_size;
+        mca_coll_solo_layout(memory, module->size, module->segment_bytes);
+        offer = offer_make(memory, why);
+        offer.segment_bytes = module->segment_bytes;
+    }
+    rc = bcast->fn.bcast(&offer, (int) sizeof(offer), &ompi_mpi_byte.dt, 0, module->comm, bcast->module);
+    if (OMPI_SUCCESS != rc) {
+        goto out;
+    }
+    if (!offer.made) {
+        module->state = SOLO_FAILED;
+        if (0 == module->rank) {
+            say_failure(module, why);
+        }
+        return OMPI_SUCCESS;
+    }
+    module->segment_bytes = (size_t) offer.segment_bytes;
+    mca_coll_solo_layout(memory, module->size, module->segment_bytes);
+    module->sources = malloc((size_t) module->size * sizeof(*module->sources));
+    if (NULL == module->sources) {
+        fail(why, "malloc");
+    }
+    attached = NULL != module->sources && attach(module, &offer, why);
+    refused = lowest(module, attached, &unused);
+    if (module->size != refused) {
+        if (module->rank == refused) {
+            say_failure(module, why);
+        }
+        rc = 0 > refused ? refused : OMPI_SUCCESS;
+        mca_coll_solo_memory_free(module);
+        module->state = SOLO_FAILED;
+        goto out;
+    }
+    rc = find_single_copy(module);
+    module->state = OMPI_SUCCESS == rc ? SOLO_READY : SOLO_FAILED;
+out:
+    if (0 == module->rank && offer.made) {
+        close(offer.fd); /* all others have it */
+    }
+    return rc;
+}
+
+void mca_coll_solo_memory_free(mca_coll_solo_module_t *module)
+{
+    if (NULL == module->memory.start) {
+        return;
+    }
+    SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: %llu bytes moved by single copy, %llu through shared memory",
+                 module->comm->c_name, module->comm->c_contextid, module->rank,
+                 (unsigned long long) module->single_copied, (unsigned long long) module->copied);
+    munmap(module->memory.start, module->memory.bytes);
+    atomic_fetch_sub(&mapped, module->memory.bytes);
+    module->memory.start = NULL;
+    module->state = SOLO_FAILED;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_solo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/group/group.h"
+#include "ompi/proc/proc.h"
+
+/* Where Open MPI keeps the function of a collective and its module in a communicator. */
+struct slot {
+    size_t function;
+    size_t module;
+};
+
+#define SLOT(name)                                                                                                     \
+    {                                                                                                                  \
+        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
+    }
+
+static const struct slot slots[SOLO_COLLECTIVE_COUNT] = {
+    [SOLO_BCAST] = SLOT(bcast),         [SOLO_REDUCE] = SLOT(reduce),
+    [SOLO_ALLREDUCE] = SLOT(allreduce), [SOLO_BARRIER] = SLOT(barrier),
+    [SOLO_GATHER] = SLOT(gather),       [SOLO_SCATTER] = SLOT(scatter),
+    [SOLO_ALLGATHER] = SLOT(allgather), [SOLO_REDUCE_SCATTER_BLOCK] = SLOT(reduce_scatter_block),
+    [SOLO_ALLTOALL] = SLOT(alltoall),
+};
+
+static void module_construct(mca_coll_solo_module_t *module)
+{
+    memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
+}
+
+static void module_destruct(mca_coll_solo_module_t *module)
+{
+    mca_coll_solo_memory_free(module);
+    for (int i = 0; i < SOLO_COLLECTIVE_COUNT; ++i) {
+        if (NULL != module->fallbacks[i].module) {
+            OBJ_RELEASE(module->fallbacks[i].module);
+        }
+    }
+    free(module->scratch[0]);
+    free(module->scratch[1]);
+    free(module->sources);
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_solo_module_t, mca_coll_base_module_t, module_construct, module_destruct);
+
+/* Keeps what did a collective until now; false where nothing did. */
+static bool fallback_save(mca_coll_solo_fallback_t *fallback, const ompi_communicator_t *comm, const struct slot *slot)
+{
+    const char *table = (const char *) comm->c_coll;
+
+    memcpy(&fallback->fn, table + slot->function, sizeof(fallback->fn));
+    memcpy(&fallback->module, table + slot->module, sizeof(fallback->module));
+    if (NULL == fallback->fn.bcast || NULL == fallback->module) {
+        memset(fallback, 0, sizeof(*fallback));
+        return false;
+    }
+    OBJ_RETAIN(fallback->module);
+    return true;
+}
+
+/* Without fallbacks, for it is the first one on the communicator, it cannot be. */
+static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
+{
+    mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
+    bool complete = true;
+
+    for (int i = 0; i < SOLO_COLLECTIVE_COUNT; ++i) {
+        complete = fallback_save(&module->fallbacks[i], comm, &slots[i]) && complete;
+    }
+    return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+/* The memory goes before the communicator does, while there is one to speak of in messages. */
+static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *comm __opal_attribute_unused__)
+{
+    mca_coll_solo_memory_free((mca_coll_solo_module_t *) base);
+    return OMPI_SUCCESS;
+}
+
+int mca_coll_solo_init_query(bool enable_progress_threads __opal_attribute_unused__,
+                             bool enable_mpi_threads __opal_attribute_unused__)
+{
+    return OMPI_SUCCESS;
+}
+
+mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int *priority)
+{
+    mca_coll_solo_module_t *module;
+
+    *priority = mca_coll_solo_component.priority;
+    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
+        || ompi_group_have_remote_peers(comm->c_local_group)) {
+        return NULL;
+    }
+    module = OBJ_NEW(mca_coll_solo_module_t);
+    if (NULL == module) {
+        return NULL;
+    }
+    module->comm = comm;
+    module->rank = ompi_comm_rank(comm);
+    module->size = ompi_comm_size(comm);
+    module->super.coll_module_enable = module_enable;
+    module->super.coll_module_disable = module_disable;
+    module->super.coll_bcast = mca_coll_solo_bcast;
+    module->super.coll_reduce = mca_coll_solo_reduce;
+    module->super.coll_allreduce = mca_coll_solo_allreduce;
+    module->super.coll_barrier = mca_coll_solo_barrier;
+    return &module->super;
+}

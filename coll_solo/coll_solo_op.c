@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reductions combine in the order of the ranks, whatever the operation: those that do not commute are right, and a
+ * call's result does not depend on timing and is the same on all ranks.
+ */
+#include "coll_solo.h"
+
+#include <string.h>
+
+bool mca_coll_solo_dense(const ompi_datatype_t *datatype)
+{
+    return 0 < datatype->super.size && ompi_datatype_is_contiguous_memory_layout(datatype, 2)
+           && (ptrdiff_t) datatype->super.size == datatype->super.ub - datatype->super.lb && 0 == datatype->super.lb
+           && 0 == datatype->super.true_lb;
+}
+
+/* left op right to target, which may be right. */
+static void combine_two(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *left, const void *right,
+                        void *target)
+{
+    void *source = (void *) (uintptr_t) left;
+
+    if (target != right && ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(datatype)) {
+        ompi_3buff_op_reduce(op, source, (void *) (uintptr_t) right, target, (int) count, datatype);
+        return;
+    }
+    if (target != right) {
+        memcpy(target, right, count * datatype->super.size);
+    }
+    ompi_op_reduce(op, source, target, count, datatype);
+}
+
+void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *const *sources,
+                           int source_count, void *target)
+{
+    if (0 == count) {
+        return;
+    }
+    combine_two(op, datatype, count, sources[source_count - 2], sources[source_count - 1], target);
+    for (int i = source_count - 3; 0 <= i; --i) {
+        combine_two(op, datatype, count, sources[i], target, target);
+    }
+}
+
+/* Whole cache lines where elements divide them, so that neighbours do not write into one line. */
+mca_coll_solo_range_t mca_coll_solo_slice(size_t count, size_t element, int rank, int size)
+{
+    const size_t unit = 0 == SOLO_LINE % element ? SOLO_LINE / element : 1;
+    const size_t units = (count + unit - 1) / unit;
+    const size_t first = units * (size_t) rank / (size_t) size * unit;
+    const size_t end = units * ((size_t) rank + 1) / (size_t) size * unit;
+
+    return (mca_coll_solo_range_t){ first < count ? first : count, end < count ? end : count };
+}
+
+/* A rank's operand for a piece: the own one in place, another one through scratch memory. */
+static int operand(const mca_coll_solo_reduction_t *reduction, int rank, size_t offset, size_t bytes, void *scratch,
+                   const void **where)
+{
+    mca_coll_solo_module_t *module = reduction->module;
+
+    if (rank == module->rank) {
+        *where = reduction->own + offset;
+        return OMPI_SUCCESS;
+    }
+    *where = scratch;
+    return mca_coll_solo_read(module, rank, mca_coll_solo_ask_where(module, rank, reduction->seq).send + offset,
+                              scratch, bytes);
+}
+
+/*
+ * Two pieces of scratch memory: what there is so far, and the next operand. The result is written when all operands
+ * have been read, for it may be in the place of the own one.
+ */
+static int reduce_piece(const mca_coll_solo_reduction_t *reduction, size_t offset, size_t count, void *sum, void *next,
+                        const void **result)
+{
+    const size_t bytes = count * reduction->datatype->super.size;
+    const void *pair[2];
+    int rc = operand(reduction, reduction->module->size - 1, offset, bytes, sum, &pair[1]);
+
+    for (int rank = reduction->module->size - 2; 0 <= rank && OMPI_SUCCESS == rc; --rank) {
+        rc = operand(reduction, rank, offset, bytes, next, &pair[0]);
+        if (OMPI_SUCCESS == rc) {
+            mca_coll_solo_combine(reduction->op, reduction->datatype, count, pair, 2, sum);
+            pair[1] = sum;
+        }
+    }
+    *result = sum;
+    return rc;
+}
+
+int mca_coll_solo_reduce_range(const mca_coll_solo_reduction_t *reduction, mca_coll_solo_range_t range)
+{
+    mca_coll_solo_module_t *module = reduction->module;
+    const size_t element = reduction->datatype->super.size, step = SOLO_PIECE / element;
+    void *sum = mca_coll_solo_scratch(module, 0), *next = mca_coll_solo_scratch(module, 1);
+    int rc = NULL == sum || NULL == next ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+
+    for (size_t first = range.first; first < range.end && OMPI_SUCCESS == rc; first += step) {
+        const size_t count = range.end - first < step ? range.end - first : step;
+        const size_t written = (first - range.first) * element;
+        const void *result;
+
+        rc = reduce_piece(reduction, first * element, count, sum, next, &result);
+        if (OMPI_SUCCESS != rc) {
+            break;
+        }
+        if (NULL != reduction->result) {
+            memcpy(reduction->result + written, result, count * element);
+        } else {
+            rc = mca_coll_solo_write(module, reduction->result_rank, result, reduction->remote + written,
+                                     count * element);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reduce and allreduce: the same, but that one rank or all get the result. */
+#include "coll_solo.h"
+
+#include <string.h>
+
+enum { EVERYBODY = -1 };
+
+struct reduce {
+    mca_coll_solo_module_t *module;
+    const char *own; /* this rank's operand; with MPI_IN_PLACE the receive buffer */
+    char *rbuf;      /* NULL on a rank that gets nothing */
+    size_t count, element;
+    ompi_datatype_t *datatype;
+    ompi_op_t *op;
+    int root; /* or EVERYBODY */
+};
+
+/*
+ * The sources of a segment: the other ranks' boxes, and the own operand.
+ *
+ * Where a rank's result overwrites its operand, the operand is taken from the own box.
+ */
+static const void *const *collect(const struct reduce *reduce, uint64_t seq, size_t box_offset, const void *own)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+
+    for (int rank = 0; rank < module->size; ++rank) {
+        module->sources[rank] = mca_coll_solo_box(&module->memory, rank, seq)->data + box_offset;
+    }
+    if (NULL != own) {
+        module->sources[module->rank] = own;
+    }
+    return module->sources;
+}
+
+/* All publish their operands; who gets the result reduces all of it. One number for a segment. */
+static int copy(const struct reduce *reduce)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const size_t segment = module->segment_bytes / reduce->element;
+    const bool in_place = reduce->own == reduce->rbuf;
+
+    for (size_t done = 0; done < reduce->count; done += segment) {
+        const size_t count = reduce->count - done < segment ? reduce->count - done : segment;
+        const size_t offset = done * reduce->element, bytes = count * reduce->element;
+        const uint64_t seq = ++module->seq;
+
+        if (in_place || reduce->root != module->rank) {
+            mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
+
+            memcpy(box->data, reduce->own + offset, bytes);
+            module->copied += bytes;
+            mca_coll_solo_publish(box, seq, OMPI_SUCCESS);
+        }
+        if (NULL != reduce->rbuf) {
+            for (int i = 1; i < module->size; ++i) {
+                (void) mca_coll_solo_wait_box(module, (module->rank + i) % module->size, seq);
+            }
+            mca_coll_solo_combine(reduce->op, reduce->datatype, count,
+                                  collect(reduce, seq, 0, in_place ? NULL : reduce->own + offset), module->size,
+                                  reduce->rbuf + offset);
+            module->copied += bytes;
+        }
+        mca_coll_solo_finish(module, seq);
+    }
+    return OMPI_SUCCESS;
+}
+
+/*
+ * All publish their operands but for what they reduce themselves, each rank reduces a slice and publishes what comes
+ * out, and who gets the result collects the slices. Two numbers for a segment.
+ */
+static int slices(const struct reduce *reduce)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const size_t element = reduce->element, segment = module->segment_bytes / element;
+
+    for (size_t done = 0; done < reduce->count; done += segment) {
+        const size_t count = reduce->count - done < segment ? reduce->count - done : segment;
+        const char *own = reduce->own + done * element;
+        const mca_coll_solo_range_t mine = mca_coll_solo_slice(count, element, module->rank, module->size);
+        const uint64_t operands = ++module->seq, results = ++module->seq;
+        mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, operands);
+
+        memcpy(box->data, own, mine.first * element);
+        memcpy(box->data + mine.end * element, own + mine.end * element, (count - mine.end) * element);
+        module->copied += (count - mine.end + mine.first) * element;
+        mca_coll_solo_publish(box, operands, OMPI_SUCCESS);
+        box = mca_coll_solo_own_box(module, results);
+        (void) mca_coll_solo_wait_boxes(module, operands);
+        mca_coll_solo_combine(reduce->op, reduce->datatype, mine.end - mine.first,
+                              collect(reduce, operands, mine.first * element, own + mine.first * element), module->size,
+                              box->data);
+        mca_coll_solo_publish(box, results, OMPI_SUCCESS);
+        for (int i = 0; i < module->size && NULL != reduce->rbuf; ++i) {
+            const int rank = (module->rank + i) % module->size;
+            const mca_coll_solo_range_t slice = mca_coll_solo_slice(count, element, rank, module->size);
+            const size_t bytes = (slice.end - slice.first) * element;
+
+            memcpy(reduce->rbuf + (done + slice.first) * element, mca_coll_solo_wait_box(module, rank, results)->data,
+                   bytes);
+            module->copied += bytes;
+        }
+        mca_coll_solo_finish(module, results);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* The other ranks' slices of an allreduce, as they become ready. */
+static int read_slices(const struct reduce *reduce, uint64_t where, uint64_t ready)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 1; i < module->size; ++i) {
+        const int rank = (module->rank + i) % module->size;
+        const mca_coll_solo_range_t slice = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size);
+        const size_t offset = slice.first * reduce->element, bytes = (slice.end - slice.first) * reduce->element;
+        const int status = mca_coll_solo_wait_box(module, rank, ready)->status;
+
+        rc = OMPI_SUCCESS == rc ? status : rc;
+        if (OMPI_SUCCESS == rc) {
+            rc = mca_coll_solo_read(module, rank, mca_coll_solo_ask_where(module, rank, where).receive + offset,
+                                    reduce->rbuf + offset, bytes);
+        }
+    }
+    return rc;
+}
+
+/*
+ * Each rank reads its slice of all operands and reduces it. In a reduce it writes the result to the root; in an
+ * allreduce to its own buffer, where the others read it. With MPI_IN_PLACE this is right too: nobody but this rank
+ * reads its own slice of its operand, and another's slice is overwritten when that one has said that it has its result.
+ */
+static int single_copy(const struct reduce *reduce)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const mca_coll_solo_range_t mine = mca_coll_solo_slice(reduce->count, reduce->element, module->rank, module->size);
+    const size_t offset = mine.first * reduce->element;
+    const uint64_t where = ++module->seq, ready = ++module->seq;
+    mca_coll_solo_reduction_t reduction = { .module = module,
+                                            .op = reduce->op,
+                                            .datatype = reduce->datatype,
+                                            .seq = where,
+                                            .own = reduce->own,
+                                            .result_rank = reduce->root };
+    int rc;
+
+    mca_coll_solo_tell_where(module, where, reduce->own, reduce->rbuf);
+    (void) mca_coll_solo_wait_boxes(module, where);
+    if (NULL != reduce->rbuf) {
+        reduction.result = reduce->rbuf + offset;
+    } else {
+        reduction.remote = mca_coll_solo_ask_where(module, reduce->root, where).receive + offset;
+    }
+    rc = mca_coll_solo_reduce_range(&reduction, mine);
+    mca_coll_solo_publish(mca_coll_solo_own_box(module, ready), ready, rc);
+    if (EVERYBODY == reduce->root) {
+        const int other = read_slices(reduce, where, ready);
+
+        rc = OMPI_SUCCESS == rc ? other : rc;
+        mca_coll_solo_finish(module, ready);
+        mca_coll_solo_wait_done(module, ready);
+    } else {
+        const int other = mca_coll_solo_wait_boxes(module, ready);
+
+        rc = OMPI_SUCCESS == rc ? other : rc;
+        mca_coll_solo_finish(module, ready);
+    }
+    return rc;
+}
+
+static int run(struct reduce *reduce, mca_coll_solo_algorithm_t algorithm)
+{
+    switch (algorithm) {
+    case SOLO_COPY:
+        return copy(reduce);
+    case SOLO_SLICES:
+        return slices(reduce);
+    default:
+        return single_copy(reduce);
+    }
+}
+
+int mca_coll_solo_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
+                         ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+    mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
+    mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_REDUCE];
+    mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
+    struct reduce reduce = { .module = module,
+                             .own = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
+                             .rbuf = module->rank == root ? rbuf : NULL,
+                             .count = (size_t) count,
+                             .element = datatype->super.size,
+                             .datatype = datatype,
+                             .op = op,
+                             .root = root };
+    int rc = OMPI_SUCCESS;
+
+    if (0 == count) {
+        return OMPI_SUCCESS;
+    }
+    if (mca_coll_solo_dense(datatype)) {
+        rc = mca_coll_solo_decide(module, SOLO_REDUCE, reduce.count * reduce.element, reduce.element, &algorithm);
+    }
+    if (OMPI_SUCCESS == rc && SOLO_FALLBACK == algorithm) {
+        return fallback->fn.reduce(sbuf, rbuf, count, datatype, op, root, comm, fallback->module);
+    }
+    return OMPI_SUCCESS == rc ? run(&reduce, algorithm) : rc;
+}
+
+int mca_coll_solo_allreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
+                            ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+    mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
+    mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_ALLREDUCE];
+    mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
+    struct reduce reduce = { .module = module,
+                             .own = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
+                             .rbuf = rbuf,
+                             .count = (size_t) count,
+                             .element = datatype->super.size,
+                             .datatype = datatype,
+                             .op = op,
+                             .root = EVERYBODY };
+    int rc = OMPI_SUCCESS;
+
+    if (0 == count) {
+        return OMPI_SUCCESS;
+    }
+    if (mca_coll_solo_dense(datatype)) {
+        rc = mca_coll_solo_decide(module, SOLO_ALLREDUCE, reduce.count * reduce.element, reduce.element, &algorithm);
+    }
+    if (OMPI_SUCCESS == rc && SOLO_FALLBACK == algorithm) {
+        return fallback->fn.allreduce(sbuf, rbuf, count, datatype, op, comm, fallback->module);
+    }
+    return OMPI_SUCCESS == rc ? run(&reduce, algorithm) : rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_solo.h"
+
+#include <sched.h>
+
+#include "opal/runtime/opal_progress.h"
+
+/* Looks at the flag before MPI gets its turn: a few microseconds, where there is a core for each rank. */
+enum { LOOKS = 128, LOOKS_CROWDED = 4 };
+
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/*
+ * opal_progress() yields by itself where mpi_yield_when_idle is set and there was nothing to do. Where ranks are more
+ * than cores it is done here whatever is set: the one that is waited for may be waiting for this core.
+ */
+void mca_coll_solo_wait(const mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq)
+{
+    const int looks = module->crowded ? LOOKS_CROWDED : LOOKS;
+
+    for (;;) {
+        for (int i = 0; i < looks; ++i) {
+            if (mca_coll_solo_reached(flag, seq)) {
+                return;
+            }
+            relax();
+        }
+        opal_progress();
+        if (module->crowded && !opal_progress_yield_when_idle) {
+            sched_yield();
+        }
+    }
+}
+
+void mca_coll_solo_wait_done(mca_coll_solo_module_t *module, uint64_t seq)
+{
+    if (seq <= module->all_done) {
+        return;
+    }
+    for (int i = 1; i < module->size; ++i) {
+        const mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, (module->rank + i) % module->size);
+
+        if (!mca_coll_solo_reached(&area->done, seq)) {
+            mca_coll_solo_wait(module, &area->done, seq);
+        }
+    }
+    module->all_done = seq;
+}
+
+mca_coll_solo_box_t *mca_coll_solo_own_box(mca_coll_solo_module_t *module, uint64_t seq)
+{
+    if (SOLO_BOXES < seq) {
+        mca_coll_solo_wait_done(module, seq - SOLO_BOXES);
+    }
+    return mca_coll_solo_box(&module->memory, module->rank, seq);
+}
+
+int mca_coll_solo_wait_boxes(mca_coll_solo_module_t *module, uint64_t seq)
+{
+    int rc = OMPI_SUCCESS;
+
+    for (int i = 1; i <= module->size; ++i) {
+        const int status = mca_coll_solo_wait_box(module, (module->rank + i) % module->size, seq)->status;
+
+        rc = OMPI_SUCCESS == rc ? status : rc;
+    }
+    /* By rule 3: who has published this one is done with all before. */
+    if (module->all_done < seq - 1) {
+        module->all_done = seq - 1;
+    }
+    return rc;
+}
