@@ -103,6 +103,7 @@ typedef struct mca_coll_solo_module_t {
     size_t segment_bytes;           /**< what a box holds */
     bool single_copy;               /**< all ranks may copy from and to all others */
     bool crowded;                   /**< the node has more ranks than cores */
+    int looks;                      /**< at a flag before others get their turn, see coll_solo_wait.c */
     uint64_t seq;                   /**< the last number in use */
     uint64_t all_done;              /**< all ranks are known to be done with this number */
     void *scratch[2];               /**< SOLO_PIECE bytes each, made at first use */
@@ -130,8 +131,11 @@ void mca_coll_solo_memory_free(mca_coll_solo_module_t *module);
 
 /* -- coll_solo_wait.c ---------------------------------------------------------------------------------------------- */
 
+/** Looks at a flag before others get their turn, at least. */
+enum { SOLO_LEAST_LOOKS = 4 };
+
 /** Waits for a flag; MPI goes on meanwhile, and other processes get the core. */
-void mca_coll_solo_wait(const mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq);
+void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq);
 
 /** Waits until all ranks are done with a number. */
 void mca_coll_solo_wait_done(mca_coll_solo_module_t *module, uint64_t seq);
@@ -140,8 +144,7 @@ void mca_coll_solo_wait_done(mca_coll_solo_module_t *module, uint64_t seq);
 mca_coll_solo_box_t *mca_coll_solo_own_box(mca_coll_solo_module_t *module, uint64_t seq);
 
 /** A rank's box, when it is published. */
-static inline const mca_coll_solo_box_t *mca_coll_solo_wait_box(const mca_coll_solo_module_t *module, int rank,
-                                                                uint64_t seq)
+static inline const mca_coll_solo_box_t *mca_coll_solo_wait_box(mca_coll_solo_module_t *module, int rank, uint64_t seq)
 {
     const mca_coll_solo_box_t *box = mca_coll_solo_box(&module->memory, rank, seq);
 
@@ -163,7 +166,7 @@ static inline void mca_coll_solo_finish(mca_coll_solo_module_t *module, uint64_t
 /* -- coll_solo_data.c ---------------------------------------------------------------------------------------------- */
 
 /** A piece of a message that passes through scratch memory; fits into a core's own cache. */
-enum { SOLO_PIECE = 65536 };
+enum { SOLO_PIECE = 131072 };
 
 /** A message in a user's buffer, as a stream of packed bytes. */
 typedef struct mca_coll_solo_data_t {
@@ -207,7 +210,7 @@ typedef struct mca_coll_solo_where_t {
 void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, const void *send, const void *receive);
 
 /** Waits for what another rank has told. */
-mca_coll_solo_where_t mca_coll_solo_ask_where(const mca_coll_solo_module_t *module, int rank, uint64_t seq);
+mca_coll_solo_where_t mca_coll_solo_ask_where(mca_coll_solo_module_t *module, int rank, uint64_t seq);
 
 /* -- coll_solo_decide.c -------------------------------------------------------------------------------------------- */
 
@@ -235,8 +238,8 @@ typedef struct mca_coll_solo_range_t {
     size_t first, end;
 } mca_coll_solo_range_t;
 
-/** The part of count elements that is a rank's to reduce. */
-mca_coll_solo_range_t mca_coll_solo_slice(size_t count, size_t element, int rank, int size);
+/** The part of count elements that is a rank's to reduce. @param root who gets a larger one; -1: nobody */
+mca_coll_solo_range_t mca_coll_solo_slice(size_t count, size_t element, int rank, int size, int root);
 
 /** A reduction by single copies: where the operands are, and what comes of them. */
 typedef struct mca_coll_solo_reduction_t {

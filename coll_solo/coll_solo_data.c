@@ -162,7 +162,7 @@ void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, cons
     mca_coll_solo_publish(box, seq, OMPI_SUCCESS);
 }
 
-mca_coll_solo_where_t mca_coll_solo_ask_where(const mca_coll_solo_module_t *module, int rank, uint64_t seq)
+mca_coll_solo_where_t mca_coll_solo_ask_where(mca_coll_solo_module_t *module, int rank, uint64_t seq)
 {
     mca_coll_solo_where_t where;
 

@@ -18,7 +18,27 @@ static const struct rule rules[] = {
     { SOLO_ALLREDUCE, 0, SOLO_COPY },
     { SOLO_ALLREDUCE, 16384, SOLO_SLICES },
     { SOLO_ALLREDUCE, 1 << 20, SOLO_SINGLE_COPY },
+    { SOLO_GATHER, 0, SOLO_COPY },
+    { SOLO_GATHER, 65536, SOLO_SINGLE_COPY },
+    { SOLO_SCATTER, 0, SOLO_COPY },
+    { SOLO_SCATTER, 65536, SOLO_SINGLE_COPY },
+    { SOLO_ALLGATHER, 0, SOLO_COPY },
+    { SOLO_ALLGATHER, 65536, SOLO_SINGLE_COPY },
+    { SOLO_REDUCE_SCATTER_BLOCK, 0, SOLO_COPY },
+    { SOLO_REDUCE_SCATTER_BLOCK, 65536, SOLO_SINGLE_COPY },
+    { SOLO_ALLTOALL, 0, SOLO_COPY },
+    { SOLO_ALLTOALL, 65536, SOLO_SINGLE_COPY },
 };
+
+/* Whether a box holds what the copy of a collective puts into it: at least one element, or one for each rank. */
+static bool fits(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t element)
+{
+    const bool each
+        = SOLO_SCATTER == collective || SOLO_ALLTOALL == collective || SOLO_REDUCE_SCATTER_BLOCK == collective;
+    const size_t piece = module->segment_bytes / (each ? (size_t) module->size : 1);
+
+    return element <= SOLO_PIECE && element <= piece && 16 <= piece;
+}
 
 static mca_coll_solo_algorithm_t by_rules(mca_coll_solo_collective_t collective, size_t bytes)
 {
@@ -42,7 +62,7 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     if (SOLO_FALLBACK != *algorithm && SOLO_UNTRIED == module->state) {
         rc = mca_coll_solo_memory_make(module);
     }
-    if (SOLO_READY != module->state || element > SOLO_PIECE || element > module->segment_bytes) {
+    if (SOLO_READY != module->state || !fits(module, collective, element)) {
         *algorithm = SOLO_FALLBACK;
     } else if (SOLO_SINGLE_COPY == *algorithm && !module->single_copy) {
         *algorithm = SOLO_REDUCE == collective || SOLO_ALLREDUCE == collective ? SOLO_SLICES : SOLO_COPY;

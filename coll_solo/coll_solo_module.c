@@ -102,11 +102,17 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
     module->comm = comm;
     module->rank = ompi_comm_rank(comm);
     module->size = ompi_comm_size(comm);
+    module->looks = SOLO_LEAST_LOOKS;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     module->super.coll_bcast = mca_coll_solo_bcast;
     module->super.coll_reduce = mca_coll_solo_reduce;
     module->super.coll_allreduce = mca_coll_solo_allreduce;
     module->super.coll_barrier = mca_coll_solo_barrier;
+    module->super.coll_gather = mca_coll_solo_gather;
+    module->super.coll_scatter = mca_coll_solo_scatter;
+    module->super.coll_allgather = mca_coll_solo_allgather;
+    module->super.coll_reduce_scatter_block = mca_coll_solo_reduce_scatter_block;
+    module->super.coll_alltoall = mca_coll_solo_alltoall;
     return &module->super;
 }

@@ -42,13 +42,23 @@ void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t coun
     }
 }
 
+/*
+ * Shares of ranks before a rank, in the weights of mca_coll_solo_slice. A share costs a rank n - 1 copies and as many
+ * operations, each about a third of a copy, and one copy more if the result is not its own.
+ */
+static size_t shares_before(int rank, int size, int root)
+{
+    return (size_t) rank * 4 * (size_t) (size - 1) + (0 <= root && root < rank ? 3 : 0);
+}
+
 /* Whole cache lines where elements divide them, so that neighbours do not write into one line. */
-mca_coll_solo_range_t mca_coll_solo_slice(size_t count, size_t element, int rank, int size)
+mca_coll_solo_range_t mca_coll_solo_slice(size_t count, size_t element, int rank, int size, int root)
 {
     const size_t unit = 0 == SOLO_LINE % element ? SOLO_LINE / element : 1;
     const size_t units = (count + unit - 1) / unit;
-    const size_t first = units * (size_t) rank / (size_t) size * unit;
-    const size_t end = units * ((size_t) rank + 1) / (size_t) size * unit;
+    const size_t shares = shares_before(size, size, root);
+    const size_t first = units * shares_before(rank, size, root) / shares * unit;
+    const size_t end = units * shares_before(rank + 1, size, root) / shares * unit;
 
     return (mca_coll_solo_range_t){ first < count ? first : count, end < count ? end : count };
 }

@@ -79,7 +79,7 @@ static int slices(const struct reduce *reduce)
     for (size_t done = 0; done < reduce->count; done += segment) {
         const size_t count = reduce->count - done < segment ? reduce->count - done : segment;
         const char *own = reduce->own + done * element;
-        const mca_coll_solo_range_t mine = mca_coll_solo_slice(count, element, module->rank, module->size);
+        const mca_coll_solo_range_t mine = mca_coll_solo_slice(count, element, module->rank, module->size, EVERYBODY);
         const uint64_t operands = ++module->seq, results = ++module->seq;
         mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, operands);
 
@@ -95,7 +95,7 @@ static int slices(const struct reduce *reduce)
         mca_coll_solo_publish(box, results, OMPI_SUCCESS);
         for (int i = 0; i < module->size && NULL != reduce->rbuf; ++i) {
             const int rank = (module->rank + i) % module->size;
-            const mca_coll_solo_range_t slice = mca_coll_solo_slice(count, element, rank, module->size);
+            const mca_coll_solo_range_t slice = mca_coll_solo_slice(count, element, rank, module->size, EVERYBODY);
             const size_t bytes = (slice.end - slice.first) * element;
 
             memcpy(reduce->rbuf + (done + slice.first) * element, mca_coll_solo_wait_box(module, rank, results)->data,
@@ -115,7 +115,8 @@ static int read_slices(const struct reduce *reduce, uint64_t where, uint64_t rea
 
     for (int i = 1; i < module->size; ++i) {
         const int rank = (module->rank + i) % module->size;
-        const mca_coll_solo_range_t slice = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size);
+        const mca_coll_solo_range_t slice
+            = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size, reduce->root);
         const size_t offset = slice.first * reduce->element, bytes = (slice.end - slice.first) * reduce->element;
         const int status = mca_coll_solo_wait_box(module, rank, ready)->status;
 
@@ -136,7 +137,8 @@ static int read_slices(const struct reduce *reduce, uint64_t where, uint64_t rea
 static int single_copy(const struct reduce *reduce)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const mca_coll_solo_range_t mine = mca_coll_solo_slice(reduce->count, reduce->element, module->rank, module->size);
+    const mca_coll_solo_range_t mine
+        = mca_coll_solo_slice(reduce->count, reduce->element, module->rank, module->size, reduce->root);
     const size_t offset = mine.first * reduce->element;
     const uint64_t where = ++module->seq, ready = ++module->seq;
     mca_coll_solo_reduction_t reduction = { .module = module,

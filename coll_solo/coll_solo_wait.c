@@ -5,8 +5,8 @@
 
 #include "opal/runtime/opal_progress.h"
 
-/* Looks at the flag before MPI gets its turn: a few microseconds, where there is a core for each rank. */
-enum { LOOKS = 128, LOOKS_CROWDED = 4 };
+/* Looks at a flag before MPI and other processes get their turn; the most are a few microseconds. */
+enum { MOST_LOOKS = 128 };
 
 static inline void relax(void)
 {
@@ -18,19 +18,26 @@ static inline void relax(void)
 }
 
 /*
+ * How long it pays to look depends on whether the other one has a core at this moment, and what it was like the last
+ * time is the best guess: looking in vain halves the looks, success doubles them.
+ *
  * opal_progress() yields by itself where mpi_yield_when_idle is set and there was nothing to do. Where ranks are more
  * than cores it is done here whatever is set: the one that is waited for may be waiting for this core.
  */
-void mca_coll_solo_wait(const mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq)
+void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq)
 {
-    const int looks = module->crowded ? LOOKS_CROWDED : LOOKS;
-
-    for (;;) {
-        for (int i = 0; i < looks; ++i) {
+    for (int turns = 0;; ++turns) {
+        for (int i = 0; i < module->looks; ++i) {
             if (mca_coll_solo_reached(flag, seq)) {
+                if (0 == turns && MOST_LOOKS > module->looks && !module->crowded) {
+                    module->looks *= 2;
+                }
                 return;
             }
             relax();
+        }
+        if (SOLO_LEAST_LOOKS < module->looks) {
+            module->looks /= 2;
         }
         opal_progress();
         if (module->crowded && !opal_progress_yield_when_idle) {
