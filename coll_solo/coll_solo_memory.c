@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -55,6 +56,19 @@ static void fail(char why[FAILURE_TEXT], const char *what)
     snprintf(why, FAILURE_TEXT, "%s: %s", what, strerror(errno));
 }
 
+/* A file past the limit would be a signal, which ends the process. */
+static bool under_limit(size_t bytes, char why[FAILURE_TEXT])
+{
+    struct rlimit limit;
+
+    if (0 != getrlimit(RLIMIT_FSIZE, &limit) || RLIM_INFINITY == limit.rlim_cur || bytes <= limit.rlim_cur) {
+        return true;
+    }
+    snprintf(why, FAILURE_TEXT, "%zu bytes are wanted, a file may have %llu (ulimit -f)", bytes,
+             (unsigned long long) limit.rlim_cur);
+    return false;
+}
+
 static uint64_t new_token(void)
 {
     struct timespec now;
@@ -67,8 +81,10 @@ static uint64_t new_token(void)
 static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[FAILURE_TEXT])
 {
     struct offer offer = { .pid = getpid(), .token = new_token() | 1 };
-    mca_coll_solo_head_t head = { .token = offer.token };
 
+    if (!under_limit(memory->bytes, why)) {
+        return offer;
+    }
     offer.fd = memfd_create("coll_solo", MFD_CLOEXEC);
     if (0 > offer.fd) {
         fail(why, "memfd_create");
@@ -76,7 +92,8 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[FA
     }
     if (0 != ftruncate(offer.fd, (off_t) memory->bytes)) {
         fail(why, "ftruncate");
-    } else if ((ssize_t) sizeof(head) != pwrite(offer.fd, &head, sizeof(head), 0)) {
+    } else if ((ssize_t) sizeof(offer.token)
+               != pwrite(offer.fd, &offer.token, sizeof(offer.token), offsetof(mca_coll_solo_head_t, token))) {
         fail(why, "write");
     } else {
         offer.made = 1;
@@ -110,7 +127,7 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, ch
     void *start = MAP_FAILED;
     int fd;
 
-    if (!account(memory->bytes, why)) {
+    if (!under_limit(memory->bytes, why) || !account(memory->bytes, why)) {
         return false;
     }
     fd = offer_open(offer, module->rank, why);
@@ -293,9 +310,11 @@ void mca_coll_solo_memory_free(mca_coll_solo_module_t *module)
     if (NULL == module->memory.start) {
         return;
     }
-    SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: %llu bytes moved by single copy, %llu through shared memory",
-                 module->comm->c_name, module->comm->c_contextid, module->rank,
-                 (unsigned long long) module->single_copied, (unsigned long long) module->copied);
+    if (SOLO_READY == module->state) {
+        SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: %llu bytes moved by single copy, %llu through shared memory",
+                     module->comm->c_name, module->comm->c_contextid, module->rank,
+                     (unsigned long long) module->single_copied, (unsigned long long) module->copied);
+    }
     munmap(module->memory.start, module->memory.bytes);
     atomic_fetch_sub(&mapped, module->memory.bytes);
     module->memory.start = NULL;

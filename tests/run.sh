@@ -14,7 +14,7 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 
 # One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
 # A letter instead of a part of the name stands for each of a list, and the row
-# for as many runs: SHAPE, MAP, UP, LOW, TREE and ALGORITHM are replaced in all columns.
+# for as many runs: SHAPE, MAP, UP, LOW, TREE, ALGORITHM, ONENODE, SINGLE and WAY are replaced in all columns.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
 bcast SHAPE by MAP, up UP, low LOW | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP --mca coll_han_bcast_low_module LOW | mpi_bcast --segment 1024 --quick --strict
@@ -40,6 +40,15 @@ check SHAPE by MAP                 | SHAPE   | MAP  | 120 |                     
 random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 |                                          | mpi_check --random 3
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 faults that others have            | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
+solo ONENODE, single copy SINGLE   | ONENODE | slot | 180 | --mca coll_solo_priority 100 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
+solo ONENODE, small segments       | ONENODE | slot | 180 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
+solo, all forms by WAY             | 4,0,0,0 | slot | 120 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY --mca coll_solo_reduce_algorithm WAY --mca coll_solo_allreduce_algorithm WAY | mpi_adapt --segment 1024 --quick --threads
+solo, bcast by WAY                 | 3,0,0,0 | slot | 120 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY | mpi_bcast --segment 1024 --quick --strict
+solo, blocks by WAY                | 4,0,0,0 | slot | 120 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 1024 --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_blocks --quick
+solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
+solo, 1,000 communicators          | 4,0,0,0 | slot | 240 | --mca coll_solo_priority 100             | mpi_solo
+solo, communicators, threads, spawn | 4,0,0,0 | slot | 120 | --mca coll_solo_priority 100            | mpi_comms --threads --spawn
+solo past 2 GiB, single copy SINGLE | 2,0,0,0 | slot | 240 | --mca coll_solo_priority 100 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
 bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
 levels SHAPE by MAP, up UP, low LOW | SHAPE  | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple --mca coll_han_reduce_up_module UP --mca coll_han_reduce_low_module LOW --mca coll_han_allreduce_up_module UP --mca coll_han_allreduce_low_module LOW --mca coll_han_barrier_up_module UP --mca coll_han_barrier_low_module LOW | mpi_adapt --segment 1024 --quick --blocking
 up_allreduce SHAPE by MAP, up UP   | SHAPE   | MAP  |  90 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module UP | mpi_adapt --segment 1024 --quick --blocking
@@ -52,13 +61,15 @@ communicators, 7 left alive        | 5,3,4,1 | node | 120 |                     
 levels, 7 left alive               | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
 valgrind, mixes                    | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
 valgrind, blocks                   | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_gather_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
+valgrind, solo                     | 3,0,0,0 | slot | 240 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
 valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
 valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
 readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) UPS=(libnbc adapt) LOWS=(tuned basic sm) \
     TREES=(binomial in_order_binomial binary pipeline chain linear knomial in_order_binary) \
-    ALGORITHMS=(ring recursive_doubling)
+    ALGORITHMS=(ring recursive_doubling) ONENODES=(2,0,0,0 3,0,0,0 4,0,0,0 8,0,0,0) SINGLES=(on off) \
+    WAYS=(copy single_copy)
 
 usage() {
     cat <<'END'
@@ -107,7 +118,7 @@ expand() {                          # expand ROW WORD...
 all_rows() {
     local row
     while read -r row; do
-        [[ -z $row ]] || expand "$row" SHAPE MAP UP LOW TREE ALGORITHM
+        [[ -z $row ]] || expand "$row" SHAPE MAP UP LOW TREE ALGORITHM ONENODE SINGLE WAY
     done <<<"$RUNS"
 }
 
@@ -168,7 +179,7 @@ pass_on() {                         # pass_on RUN FILE
 ours_in_report() {
     awk '
         function flush() {
-            if (block ~ /coll_han|coll_adapt/ && block ~ / (at|by) 0x/) {
+            if (block ~ /coll_han|coll_adapt|coll_solo/ && block ~ / (at|by) 0x/) {
                 printf "%s", block
             }
             block = ""

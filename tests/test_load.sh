@@ -106,6 +106,12 @@ coll_han_bcast_segsize 99999999999 a number from 0 to
 coll_han_priority abc a number from
 coll_han_verbose -1 a number from 0 to
 coll_adapt_bcast_algorithm nonsense binomial
+coll_solo_priority high a number from
+coll_solo_allreduce_algorithm nonsense auto \(-1\), fallback \(0\), copy \(1\), slices \(2\), single_copy \(3\)
+coll_solo_bcast_algorithm slices auto \(-1\), fallback \(0\), copy \(1\), single_copy \(3\)
+coll_solo_single_copy maybe off \(0\), on \(1\)
+coll_solo_segment_size 100 a number from 256 to
+coll_solo_max_memory -1 a number from 0 to
 END
 }
 
@@ -242,6 +248,7 @@ t_check "without the path, a program runs as ever, without ours" test_takes_ours
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 t_check "ompi_info shows our han" test_shown han
 t_check "ompi_info shows our adapt" test_shown adapt
+t_check "ompi_info shows our solo" test_shown solo
 t_check "by default ours is taken, and says nothing" test_silent
 t_check "by default ours is taken" test_takes_ours yes
 t_check "--mca coll ^han switches it off" test_takes_ours no --mca coll ^han

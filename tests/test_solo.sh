@@ -1,0 +1,232 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# SOLO as a user of one node meets it: when it is used, what it tells, how much
+# it copies, what it does without shared memory and without single copies, and
+# what is left when a job is killed.  BUILD names the build folder (default: the
+# current one or the one above).  Exit code 0 pass, 1 fail, 77 no mpirun.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly LIMIT=120                  # seconds for one command
+
+tmp=$(mktemp -d)
+count=0
+failed=0
+job=''
+
+t_result() {                        # t_result STATUS BEHAVIOUR
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        failed=1
+        cat "$tmp/out" "$tmp/err" 2>/dev/null | head -n 40 | sed 's/^/# /'
+    fi
+}
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    t_result "$status" "$what"
+}
+
+t_skip() {                          # t_skip BEHAVIOUR REASON
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
+
+clean_up() {
+    [[ -z $job ]] || kill -KILL "$job" 2>/dev/null
+    rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+run() {                             # run RANKS [mpirun options] PROGRAM ...
+    local ranks=$1
+    shift
+    timeout -k 5 "$LIMIT" "${prefix[@]}" mpirun "${root[@]}" --oversubscribe --bind-to none -n "$ranks" "$@" \
+        </dev/null >"$tmp/out" 2>"$tmp/err"
+}
+
+all_right() {                       # the program's lines are there, and all ok
+    local lines
+    lines=$(grep -c '^ok ' "$tmp/out")
+    ! grep -q '^not ok' "$tmp/out" && grep -qx "1\.\.$lines" "$tmp/out"
+}
+
+said() {                            # said TIMES PATTERN
+    [[ $(grep -cE -- "$2" "$tmp/err") == "$1" ]]
+}
+
+readonly SOLO=(--mca coll_solo_priority 100)
+readonly SHORT=(--mixes 50 --communicators 30)
+
+# ---------------------------------------------------------------- used or not
+
+test_unused() {
+    run 2 --mca coll_solo_verbose 2 "$@" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 0 coll:solo
+}
+
+test_used() {
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$build/tests/mpi_solo" "${SHORT[@]}" && all_right || return 1
+    local name
+    for name in bcast reduce allreduce barrier gather scatter allgather reduce_scatter_block alltoall; do
+        grep -qE "coll:solo: MPI_COMM_WORLD .*: $name, [0-9]+ bytes: (copy|slices|single_copy)" "$tmp/err" || return 1
+    done
+}
+
+test_silent() {
+    run 4 "${SOLO[@]}" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && [[ ! -s $tmp/err ]]
+}
+
+# ---------------------------------------------------------------- copies
+
+# han_bench uses the world for nothing but what it measures.
+bytes_moved() {                     # bytes_moved WORD: of all ranks, by that way
+    sed -nE "s/.*MPI_COMM_WORLD .* ([0-9]+) bytes moved by single copy, ([0-9]+) through.*/single \1\nshared \2/p" \
+        "$tmp/err" | awk -v way="$1" '$1 == way { sum += $2; ++n } END { print n ? sum : "none" }'
+}
+
+test_moves() {                      # test_moves RANKS SINGLE SHARED COLLECTIVE OPTIONS...: bytes of three calls of 4 MB
+    local ranks=$1 single=$2 shared=$3 collective=$4
+    shift 4
+    run "$ranks" "${SOLO[@]}" --mca coll_solo_verbose 1 "$@" "$build/bench/han_bench" "$collective" --sizes 4M -i 3 \
+        -x 0 || return 1
+    echo "wanted: $single and $shared; moved: $(bytes_moved single) and $(bytes_moved shared)" >>"$tmp/out"
+    [[ $(bytes_moved single) == "$single" && $(bytes_moved shared) == "$shared" ]]
+}
+
+# ---------------------------------------------------------------- without memory
+
+test_without_memory() {             # test_without_memory REASON OPTION...
+    local reason=$1
+    shift
+    run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/tests/mpi_solo" "${SHORT[@]}" "$@" && all_right &&
+        said 1 "coll:solo: .* no shared memory \(.*$reason.*\); other components do" && said 0 'MPI_COMM_WORLD .* bytes (of|moved)'
+}
+
+# Those that come first have theirs, and the others do without.
+test_too_many() {
+    run 4 "${SOLO[@]}" --mca coll_solo_max_memory 5M --mca coll_solo_verbose 1 "$build/tests/mpi_solo" "${SHORT[@]}" &&
+        all_right && grep -q 'bytes of shared memory' "$tmp/err" && [[ $(grep -c 'no shared memory' "$tmp/err") -ge 1 ]] &&
+        [[ $(sort -u -t: -k1,1 <(grep 'no shared memory' "$tmp/err") | wc -l) == \
+            $(grep -c 'no shared memory' "$tmp/err") ]]
+}
+
+# ---------------------------------------------------------------- without single copies
+
+test_single_copy_off() {
+    run 4 "${SOLO[@]}" --mca coll_solo_single_copy off --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast \
+        --sizes 4M -i 2 -x 0 && said 1 'rank 0: no single copy \(coll_solo_single_copy is off\)' &&
+        [[ $(bytes_moved single) == 0 ]]
+}
+
+# One rank that does not let itself be traced: all copy through shared memory.
+test_refused() {
+    local status=0
+    local -a prefix=(setpriv --bounding-set -sys_ptrace --inh-caps -sys_ptrace)
+    run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca btl_vader_single_copy_mechanism none \
+        "$build/tests/mpi_solo" "${SHORT[@]}" --untraceable 2 || status=1
+    ((status == 0)) && all_right && grep -qE 'no single copy \(process_vm_readv: ' "$tmp/err" &&
+        ! grep -qE '[1-9][0-9]* bytes moved by single copy' "$tmp/err"
+}
+
+# ---------------------------------------------------------------- killed
+
+start_forever() {
+    timeout -s KILL 100 mpirun "${root[@]}" --oversubscribe --bind-to none -n 4 "${SOLO[@]}" \
+        "$build/tests/mpi_solo" --forever </dev/null >"$tmp/out" 2>"$tmp/err" &
+    job=$!
+    for _ in {1..100}; do
+        ! grep -q running "$tmp/out" || break
+        sleep 0.1
+    done
+    sleep 0.5
+    mapfile -t ranks < <(pgrep -xf -- "$build/tests/mpi_solo --forever")
+    ((${#ranks[@]} == 4))
+}
+
+gone() {                            # all ranks, within 30 seconds
+    local rank
+    for _ in {1..300}; do
+        for rank in "${ranks[@]}"; do
+            [[ ! -e /proc/$rank ]] || { sleep 0.1; continue 2; }
+        done
+        return 0
+    done
+    return 1
+}
+
+# Nothing has a name while it runs, so nothing can be left.
+test_nameless() {
+    start_forever && [[ $(grep -c 'rw-s.*memfd:coll_solo (deleted)' "/proc/${ranks[1]}/maps") -ge 1 ]] &&
+        [[ -z $(find /dev/shm "${TMPDIR:-/tmp}" -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
+}
+
+test_one_killed() {
+    kill -KILL "${ranks[2]}" && gone && wait "$job"
+    job=''
+    ((${#ranks[@]} == 4)) && gone
+}
+
+test_all_killed() {
+    start_forever && kill -KILL "${ranks[@]}" && gone || return 1
+    wait "$job"
+    job=''
+    [[ -z $(find /dev/shm "${TMPDIR:-/tmp}" -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
+}
+
+# ---------------------------------------------------------------- main
+
+command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+for folder in ${BUILD:+"$BUILD"} . .. "$HERE/.."; do
+    if [[ -e $folder/components/mca_coll_solo.so && -x $folder/tests/mpi_solo && -x $folder/bench/han_bench ]]; then
+        build=$(realpath -- "$folder")
+        break
+    fi
+done
+[[ -n ${build:-} ]] || { echo "test_solo.sh: no build with components/ and tests/mpi_solo: run make check-mpi" >&2; exit 2; }
+prefix=() root=()
+((EUID != 0)) || root=(--allow-run-as-root)
+# What the caller has set for his own jobs is not for the tests.
+for name in "${!OMPI_MCA_coll@}"; do
+    unset "$name"
+done
+export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
+
+t_check "by default it is not used" test_unused
+t_check "--mca coll_solo_priority -1 switches it off" test_unused --mca coll_solo_priority -1
+t_check "--mca coll_solo_priority 100: all its collectives go through it" test_used
+t_check "it says nothing unless asked" test_silent
+t_check "4 MB bcast, 2 ranks: each byte moves once" test_moves 2 $((3 << 22)) 0 bcast
+t_check "4 MB bcast, 4 ranks: each byte moves once for each receiver" test_moves 4 $((9 << 22)) 0 bcast
+t_check "4 MB allreduce, 4 ranks: each rank reads 3/4 of its slice's operands and 3/4 of the result" \
+    test_moves 4 $((3 * 4 * (3 + 3) * (1 << 20))) 0 allreduce
+t_check "4 MB bcast, 4 ranks, without single copy: into shared memory, and out of it for each receiver" \
+    test_moves 4 0 $((12 << 22)) bcast --mca coll_solo_single_copy off
+t_check "a rank without free file descriptors: one message, all fall back" test_without_memory '/proc/' --no-files 2
+t_check "rank 0 without free file descriptors: one message, all fall back" \
+    test_without_memory 'memfd_create' --no-files 0
+t_check "a rank that may write no large files: one message, all fall back" test_without_memory 'ulimit' --no-space 3
+t_check "rank 0 that may write no large files: one message, all fall back" test_without_memory 'ulimit' --no-space 0
+t_check "more communicators than coll_solo_max_memory has room for: each process says so at most once" test_too_many
+t_check "coll_solo_single_copy off is obeyed, and said at verbose level 1" test_single_copy_off
+if ((EUID == 0)) && command -v setpriv >/dev/null; then
+    t_check "where the system refuses single copies, it is said at verbose level 1, and all is copied" test_refused
+else
+    t_skip "where the system refuses single copies, it is said at verbose level 1, and all is copied" "not root, or no setpriv"
+fi
+t_check "its memory has no name in any file system" test_nameless
+t_check "a rank is killed: the others end" test_one_killed
+t_check "all are killed: nothing is left" test_all_killed
+
+echo "1..$count"
+exit "$failed"
