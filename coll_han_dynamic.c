@@ -8,12 +8,13 @@ const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
     [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
+    [HAN_SOLO] = "solo",
 };
 
 /* The first numbers of each level are those of Open MPI's HAN. */
 const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT] = {
-    [HAN_LOW] = { HAN_TUNED, HAN_SM, HAN_BASIC },
-    [HAN_UP] = { HAN_LIBNBC, HAN_ADAPT, HAN_AUTO },
+    [HAN_LOW] = { HAN_TUNED, HAN_SM, HAN_BASIC, HAN_SOLO },
+    [HAN_UP] = { HAN_LIBNBC, HAN_ADAPT, HAN_AUTO, HAN_AUTO },
 };
 
 /* Those of mca_coll_adapt_trees. */

@@ -31,6 +31,7 @@ typedef enum {
     HAN_TUNED,
     HAN_SM,
     HAN_BASIC,
+    HAN_SOLO,
     HAN_SUBMODULE_COUNT
 } mca_coll_han_submodule_t;
 
@@ -38,7 +39,7 @@ typedef enum {
 extern const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT];
 
 /** Most submodules that a level chooses from. */
-enum { HAN_CHOICE_COUNT = 3 };
+enum { HAN_CHOICE_COUNT = 4 };
 
 /** The submodule behind a number in ..._up_module and ..._low_module; HAN_AUTO where there is none. */
 extern const mca_coll_han_submodule_t mca_coll_han_choices[HAN_LEVEL_COUNT][HAN_CHOICE_COUNT];

@@ -66,7 +66,7 @@ valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                     
 valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
-readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) UPS=(libnbc adapt) LOWS=(tuned basic sm) \
+readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) UPS=(libnbc adapt) LOWS=(tuned basic sm solo) \
     TREES=(binomial in_order_binomial binary pipeline chain linear knomial in_order_binary) \
     ALGORITHMS=(ring recursive_doubling) ONENODES=(2,0,0,0 3,0,0,0 4,0,0,0 8,0,0,0) SINGLES=(on off) \
     WAYS=(copy single_copy)

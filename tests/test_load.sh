@@ -98,7 +98,7 @@ test_all_bad_values() {
     done <<'END'
 coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
 coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
-coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\)
+coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\), solo \(3\)
 coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
 coll_han_bcast_segsize 64X a number from 0 to
 coll_han_bcast_segsize -5 a number from 0 to
@@ -134,6 +134,8 @@ coll_han_bcast_low_module sm low sm
 coll_han_bcast_low_module 1 low sm
 coll_han_bcast_low_module basic low basic
 coll_han_bcast_low_module 2 low basic
+coll_han_bcast_low_module solo low solo
+coll_han_bcast_low_module 3 low solo
 coll_han_bcast_segsize 4096 25 of 4096 bytes
 coll_han_bcast_segsize 4k 25 of 4096 bytes
 END
