@@ -354,7 +354,13 @@ static int parse_collectives(parser_t *parser, mca_coll_han_rule_t *rule, char *
 /* Whether the algorithm may serve what the rule is for at all: not on this communicator or that, but on a good one. */
 static int check_algorithm(parser_t *parser, const mca_coll_han_rule_t *rule)
 {
-    mca_coll_han_input_t input = { .nodes = 2, .ppn = 2, .in_order = true, .bytes = 1, .adapt = true };
+    mca_coll_han_input_t input = { .nodes = 2,
+                                   .ppn = 2,
+                                   .in_order = true,
+                                   .bytes = 1,
+                                   .adapt = true,
+                                   .commutes = true,
+                                   .root_leads = true };
     const char *before = "; accepted: auto, ";
 
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {

@@ -83,7 +83,7 @@ static void check_refused(const char *text, size_t length, int line, const char 
 static mca_coll_han_input_t input_of(int nodes, int ppn, size_t bytes)
 {
     return (mca_coll_han_input_t){
-        .collective = HAN_BCAST, .nodes = nodes, .ppn = ppn, .bytes = bytes, .in_order = true, .adapt = true
+        .collective = HAN_BCAST, .nodes = nodes, .ppn = ppn, .bytes = bytes, .in_order = true, .adapt = true, .commutes = true, .root_leads = true
     };
 }
 
@@ -326,7 +326,7 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { HEAD LINE " lanes=0", 2, "lanes=0; accepted: a number from 1 to 16" },
         { HEAD LINE " lanes=17", 2, "lanes=17" },
         { HEAD LINE " imod=tuned", 2, "imod=tuned; accepted: libnbc, adapt" },
-        { HEAD LINE " smod=adapt", 2, "smod=adapt; accepted: tuned, sm, basic" },
+        { HEAD LINE " smod=adapt", 2, "smod=adapt; accepted: tuned, sm, basic, solo" },
         { HEAD LINE " ibalg=auto", 2, "ibalg=auto; accepted: binomial, in_order_binomial, binary, pipeline, chain" },
         { HEAD LINE " iralg=topology", 2, "iralg=topology; accepted: binomial" },
         { HEAD LINE " sbalg=", 2, "sbalg=; accepted: auto, binomial" },
