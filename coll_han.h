@@ -45,7 +45,8 @@ typedef struct mca_coll_han_component_t {
     mca_coll_han_base_component_t super;
     int priority;
     int verbose;
-    int output; /**< stream of verbose and error messages */
+    int reproducible; /**< 1: results may not depend on where ranks are */
+    int output;       /**< stream of verbose and error messages */
     mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
 } mca_coll_han_component_t;
 

@@ -111,6 +111,7 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
         .commutes = NULL == args->op || ompi_op_is_commute(args->op),
+        .anywhere = mca_coll_han_component.reproducible,
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
     const mca_coll_han_params_t *rule;

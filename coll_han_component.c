@@ -131,6 +131,12 @@ static int han_register(void)
                                   "the way it goes (told by rank 0 of the communicator)",
                                   0, 100, &mca_coll_han_component.verbose);
     }
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_number(self, "reproducible",
+                                  "1: reductions are combined in an order that depends on ranks only, not on the nodes "
+                                  "where these are: by the component that would do it without HAN",
+                                  0, 1, &mca_coll_han_component.reproducible);
+    }
     for (int i = 0; i < HAN_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
         rc = register_collective((mca_coll_han_collective_t) i, &mca_coll_han_component.settings[i]);
     }

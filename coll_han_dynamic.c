@@ -194,6 +194,12 @@ static bool goes_up(mca_coll_han_collective_t collective)
     return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
 }
 
+static bool reduces(mca_coll_han_collective_t collective)
+{
+    return HAN_REDUCE == collective || HAN_ALLREDUCE == collective || HAN_REDUCE_SCATTER == collective
+           || HAN_REDUCE_SCATTER_BLOCK == collective || HAN_SCAN == collective || HAN_EXSCAN == collective;
+}
+
 mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, const mca_coll_han_params_t *rule,
                                           const mca_coll_han_settings_t *settings)
 {
@@ -206,6 +212,11 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.imod = HAN_LIBNBC;
     }
     by_user(&params, settings);
+    if (input->anywhere && reduces(input->collective)) {
+        /* Its order depends on nothing but ranks; HAN's own would be another one where all ranks share a node. */
+        params.algorithm = HAN_FALLBACK;
+        params.why = "results are to be reproducible";
+    }
     if (!mca_coll_han_fits(params.algorithm, input)) {
         params.algorithm = substitute(input);
         params.why = "the algorithm does not serve this call";

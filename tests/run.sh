@@ -49,6 +49,8 @@ solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_prio
 solo, 1,000 communicators          | 4,0,0,0 | slot | 240 | --mca coll_solo_priority 100             | mpi_solo
 solo, communicators, threads, spawn | 4,0,0,0 | slot | 120 | --mca coll_solo_priority 100            | mpi_comms --threads --spawn
 solo past 2 GiB, single copy SINGLE | 2,0,0,0 | slot | 240 | --mca coll_solo_priority 100 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
+reproducible, SHAPE by MAP         | SHAPE   | MAP  |  60 | --mca coll_han_reproducible 1            | mpi_places
+results by placement               | 4,4,4,4 | slot |  60 |                                          | mpi_places --by-placement
 bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
 levels SHAPE by MAP, up UP, low LOW | SHAPE  | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple --mca coll_han_reduce_up_module UP --mca coll_han_reduce_low_module LOW --mca coll_han_allreduce_up_module UP --mca coll_han_allreduce_low_module LOW --mca coll_han_barrier_up_module UP --mca coll_han_barrier_low_module LOW | mpi_adapt --segment 1024 --quick --blocking
 up_allreduce SHAPE by MAP, up UP   | SHAPE   | MAP  |  90 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module UP | mpi_adapt --segment 1024 --quick --blocking
