@@ -19,6 +19,7 @@ gcc -Wall -Wextra -Werror   | 300 | build_gcc
 clang -Wall -Wextra -Werror | 300 | build_clang
 unit tests                  | 120 | unit_tests
 load                        | 180 | tests/test_load.sh
+rules                       | 180 | tests/test_rules.sh
 solo                        | 300 | tests/test_solo.sh
 MPI tests                   | 900 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh

@@ -47,6 +47,9 @@ typedef struct mca_coll_han_component_t {
     int verbose;
     int reproducible; /**< 1: results may not depend on where ranks are */
     int output;       /**< stream of verbose and error messages */
+    char *rules_file;   /**< name of the user's file of rules; NULL: none */
+    int use_rules_file; /**< HAN_AUTO: where one is named */
+    int rules_strict;   /**< end the job where the file cannot be used */
     mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
 } mca_coll_han_component_t;
 
@@ -102,6 +105,9 @@ void mca_coll_han_nodes_finalize(void);
  */
 int mca_coll_han_sockets_find(ompi_communicator_t *comm, const int *members, int count, int *socket_of);
 
+/** The tables of rules, in the order in which they are asked; an index of arrays. */
+typedef enum { HAN_TABLE_FILE, HAN_TABLE_BUILTIN, HAN_TABLE_COUNT } mca_coll_han_table_id_t;
+
 /* -- coll_han_module.c --------------------------------------------------------------------------------------------- */
 
 /** A sub-communicator, and the modules on it. */
@@ -153,7 +159,9 @@ typedef struct mca_coll_han_module_t {
     mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
-    mca_coll_han_lookup_t lookups[HAN_COLLECTIVE_COUNT]; /**< each made with the first call of its collective */
+    bool rules_settled;
+    bool by_file; /**< the rules of the user's file come before the built-in ones */
+    mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT]; /**< each made when it is first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     struct mca_coll_han_watch_t *watch; /**< gets what the steps of calls cost; NULL: nobody wants to know */
     void *scratch;                      /**< temporary memory kept between calls */
@@ -199,7 +207,25 @@ int mca_coll_han_table_open(void);
 /** Forgets all rules; when the component closes. */
 void mca_coll_han_table_close(void);
 
-/** What the rules say of a call on a module's communicator, whose topology is known. */
+/**
+ * Settles whether the rules of the user's file are used, for all ranks of the job: in MPI_Init, collective over
+ * MPI_COMM_WORLD. Nothing is done where no file is named, which all ranks of a job must agree on as on all parameters.
+ *
+ * @returns an error only where communication fails; a bad file is told, once, and is not used
+ */
+int mca_coll_han_table_settle_job(const mca_coll_han_module_t *module);
+
+/**
+ * Settles the same for a communicator, at the first call; without communication where all ranks are of one job.
+ *
+ * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
+ */
+int mca_coll_han_table_settle(mca_coll_han_module_t *module, bool exchange);
+
+/**
+ * What the rules say of a call on a module's communicator, whose topology and rules are known. A rule of the file whose
+ * algorithm does not serve the call leaves it to the built-in rules.
+ */
 int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params);
 

@@ -116,8 +116,9 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
     };
     const mca_coll_han_params_t *rule;
 
+    rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
     if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
-        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "the topology is not known yet" };
+        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };
     } else {
         rc = OMPI_SUCCESS == rc ? mca_coll_han_table_find(module, &input, &rule) : rc;
         if (OMPI_SUCCESS != rc) {

@@ -118,6 +118,39 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     return rc;
 }
 
+/* The file of rules. */
+static int register_rules(void)
+{
+    static const mca_base_var_enum_value_t use[]
+        = { { HAN_AUTO, "auto" }, { 0, "false" }, { 1, "true" }, { 0, NULL } };
+    static const mca_base_var_enum_value_t strict[] = { { 0, "false" }, { 1, "true" }, { 0, NULL } };
+    const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
+    int rc;
+
+    mca_coll_han_component.rules_file = NULL;
+    mca_coll_han_component.use_rules_file = HAN_AUTO;
+    mca_coll_han_component.rules_strict = 0;
+    rc = mca_base_component_var_register(self, "dynamic_rules_filename",
+                                         "File of rules, the same on all nodes: by which algorithm and parameters a "
+                                         "collective is done, by nodes, ranks per node and bytes; they come before the "
+                                         "built-in rules (docs/rules.md)",
+                                         MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                         MCA_BASE_VAR_SCOPE_READONLY, &mca_coll_han_component.rules_file);
+    rc = 0 > rc ? rc : OMPI_SUCCESS;
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_fixed_choice(self, "use_dynamic_file_rules",
+                                        "Whether coll_han_dynamic_rules_filename is used; auto: where it is given", use,
+                                        &mca_coll_han_component.use_rules_file);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_fixed_choice(self, "rules_strict",
+                                        "Whether the job ends where the file of rules cannot be used; false: one rank "
+                                        "tells why, and the built-in rules are used",
+                                        strict, &mca_coll_han_component.rules_strict);
+    }
+    return rc;
+}
+
 static int han_register(void)
 {
     const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
@@ -137,6 +170,7 @@ static int han_register(void)
                                   "where these are: by the component that would do it without HAN",
                                   0, 1, &mca_coll_han_component.reproducible);
     }
+    rc = OMPI_SUCCESS == rc ? register_rules() : rc;
     for (int i = 0; i < HAN_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {
         rc = register_collective((mca_coll_han_collective_t) i, &mca_coll_han_component.settings[i]);
     }

@@ -49,8 +49,10 @@ static void module_destruct(mca_coll_han_module_t *module)
     }
     free(module->trees);
     mca_coll_han_topology_free(&module->topology);
-    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        mca_coll_han_lookup_free(&module->lookups[collective]);
+    for (int table = 0; table < HAN_TABLE_COUNT; ++table) {
+        for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+            mca_coll_han_lookup_free(&module->lookups[table][collective]);
+        }
     }
     free(module->socket_of);
     free(module->scratch);
@@ -81,7 +83,10 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
     if (NULL != module->adapt) {
         OBJ_RETAIN(module->adapt);
     }
-    return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+    if (!complete) {
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
+    return MPI_COMM_WORLD == comm ? mca_coll_han_table_settle_job(module) : OMPI_SUCCESS;
 }
 
 /* The sub-communicators go before the communicator does, while everything that they use is still there. */

@@ -411,6 +411,7 @@ static int append(parser_t *parser, mca_coll_han_rule_t *rule, const char *input
 {
     mca_coll_han_rules_t *rules = parser->rules;
     const size_t length = strlen(parser->name) + strlen(input) + 32;
+    size_t used;
 
     if (HAN_RULES_MOST == rules->count) {
         return wrong(parser->error, "there are too many rules; accepted: %d", HAN_RULES_MOST);
@@ -429,7 +430,12 @@ static int append(parser_t *parser, mca_coll_han_rule_t *rule, const char *input
     if (NULL == rule->text) {
         return wrong(parser->error, "memory is short");
     }
-    snprintf(rule->text, length, "%s:%d: %s", parser->name, rule->line, input);
+    used = (size_t) snprintf(rule->text, length, "%s:%d: ", parser->name, rule->line);
+    /* One blank where there are several. */
+    for (; '\0' != *input; input += 0 == strspn(input, BLANKS) ? 1 : strspn(input, BLANKS)) {
+        rule->text[used++] = 0 == strspn(input, BLANKS) ? *input : ' ';
+    }
+    rule->text[used] = '\0';
     rule->params.why = rule->text;
     rules->rules[rules->count++] = *rule;
     return 0;
@@ -571,6 +577,8 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
     }
     if (0 != rc) {
         mca_coll_han_rules_free(rules);
+    } else {
+        error->line = 0;
     }
     return rc;
 }

@@ -62,6 +62,7 @@ typedef struct mca_coll_han_rules_error_t {
  *
  * @param name what rules->text begins with, before ":LINE"
  * @param text [length] need not end with a zero
+ * @param error  all zero where nothing is wrong
  * @returns 0, or -1 and what is wrong (then there is nothing to free)
  */
 int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, const char *text, size_t length,

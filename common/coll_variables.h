@@ -150,10 +150,13 @@ static inline int coll_variable_from_string(mca_base_var_enum_t *base, const cha
     return OPAL_SUCCESS;
 }
 
-/* Registers an int; values: NULL-terminated names, or NULL for any number from minimum to maximum. */
+/*
+ * Registers an int; values: NULL-terminated names, or NULL for any number from minimum to maximum; settable: through
+ * MPI_T, at any time.
+ */
 static inline int coll_variable_register(const mca_base_component_t *component, const char *name, const char *help,
                                          const mca_base_var_enum_value_t *values, int minimum, int maximum,
-                                         int *storage)
+                                         bool settable, int *storage)
 {
     coll_variable_enum_t *self = OBJ_NEW(coll_variable_enum_t);
     int count = 0, rc = OPAL_ERR_OUT_OF_RESOURCE;
@@ -183,8 +186,8 @@ static inline int coll_variable_register(const mca_base_component_t *component, 
     self->super.string_from_value = coll_variable_to_string;
     self->super.dump = coll_variable_dump;
     rc = mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_INT, &self->super, 0,
-                                         MCA_BASE_VAR_FLAG_SETTABLE, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_ALL_EQ,
-                                         storage);
+                                         settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, OPAL_INFO_LVL_5,
+                                         settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, storage);
     rc = rc < 0 ? rc : OPAL_SUCCESS;
 out:
     OBJ_RELEASE(self); /* the variable holds its own reference */
@@ -195,14 +198,21 @@ out:
 static inline int coll_variable_choice(const mca_base_component_t *component, const char *name, const char *help,
                                        const mca_base_var_enum_value_t *values, int *storage)
 {
-    return coll_variable_register(component, name, help, values, 0, 0, storage);
+    return coll_variable_register(component, name, help, values, 0, 0, true, storage);
+}
+
+/** Registers one that is looked at only once, when the component opens. */
+static inline int coll_variable_fixed_choice(const mca_base_component_t *component, const char *name, const char *help,
+                                             const mca_base_var_enum_value_t *values, int *storage)
+{
+    return coll_variable_register(component, name, help, values, 0, 0, false, storage);
 }
 
 /** Registers a variable that takes a number from minimum to maximum; K, M or G may follow it. */
 static inline int coll_variable_number(const mca_base_component_t *component, const char *name, const char *help,
                                        int minimum, int maximum, int *storage)
 {
-    return coll_variable_register(component, name, help, NULL, minimum, maximum, storage);
+    return coll_variable_register(component, name, help, NULL, minimum, maximum, true, storage);
 }
 
 #endif

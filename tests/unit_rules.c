@@ -53,6 +53,7 @@ static mca_coll_han_rules_t parse(const char *text)
     if (0 != mca_coll_han_rules_parse(&rules, "f", text, strlen(text), &error)) {
         fail_msg("line %d: %s\n%s", error.line, error.what, text);
     }
+    assert_true(0 == error.line && '\0' == error.what[0]);
     return rules;
 }
 
@@ -211,7 +212,7 @@ static void test_text_as_people_write_it(void **state)
     assert_int_equal(1 << HAN_GATHER | 1 << HAN_SCATTER, rules.rules[0].collectives);
     assert_int_equal(1 << 30, rules.rules[0].bytes.low);
     assert_true(rules.rules[0].leave);
-    assert_string_equal("f:6: gather,scatter\tnodes=1 ppn=1 bytes=1g", rules.rules[0].text);
+    assert_string_equal("f:6: gather,scatter nodes=1 ppn=1 bytes=1g", rules.rules[0].text);
     assert_int_equal((1 << HAN_COLLECTIVE_COUNT) - 1, rules.rules[1].collectives);
     assert_int_equal(7, rules.rules[1].line);
     mca_coll_han_rules_free(&rules);
@@ -293,7 +294,8 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { HEAD LINE "\nnonsense\n", 3, "there is no colon" },
         { HEAD "bcats nodes=4 ppn=4 bytes=1K : algorithm=tree", 2,
           "\"bcats\" is no collective; accepted: bcast, reduce, allreduce, barrier, allgather, allgatherv, "
-          "reduce_scatter_block, reduce_scatter, alltoall, alltoallv, gather, gatherv, scatter, scatterv, scan, exscan, * for all of them" },
+          "reduce_scatter_block, reduce_scatter, alltoall, alltoallv, gather, gatherv, scatter, scatterv, scan, "
+          "exscan, * for all of them" },
         { HEAD ": algorithm=tree", 2, "\"\" is no collective" },
         { HEAD "bcast, nodes=4 ppn=4 bytes=1K : algorithm=tree", 2, "\"\" is no collective" },
         { HEAD "Bcast nodes=4 ppn=4 bytes=1K : algorithm=tree", 2, "\"Bcast\" is no collective" },

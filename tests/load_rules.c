@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Broadcasts by which it can be seen, with coll_han_verbose 2, which rules decide: nonblocking before blocking ones, on
+ * MPI_COMM_WORLD and on a part of it; with --spawn also on a communicator with the ranks of a second job. For
+ * test_rules.sh.
+ *
+ *   load_rules [--spawn [FOLDER]]
+ *
+ * FOLDER is where the second job starts. Rank 0 says on standard error what comes next, and at the end "all right" or
+ * "wrong values".
+ */
+#include <mpi.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COUNT = 1000, CHILDREN = 2 };
+
+static int rank;
+static int wrong;
+
+static void say(const char *what)
+{
+    if (0 == rank) {
+        fprintf(stderr, "%s\n", what);
+        fflush(stderr);
+    }
+}
+
+/* One nonblocking, then one blocking. */
+static void broadcast(MPI_Comm comm, int salt)
+{
+    int own, data[COUNT];
+    MPI_Request request;
+
+    MPI_Comm_rank(comm, &own);
+    for (int round = 0; round < 2; ++round) {
+        for (int i = 0; i < COUNT; ++i) {
+            data[i] = 0 == own ? i * 3 + salt + round : -1;
+        }
+        if (0 == round) {
+            MPI_Ibcast(data, COUNT, MPI_INT, 0, comm, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Bcast(data, COUNT, MPI_INT, 0, comm);
+        }
+        for (int i = 0; i < COUNT; ++i) {
+            wrong += data[i] != i * 3 + salt + round;
+        }
+    }
+}
+
+/* Twice: what is settled by the first blocking call is obeyed by the second nonblocking one. */
+static void merge(MPI_Comm inter, int high)
+{
+    MPI_Comm merged;
+
+    MPI_Intercomm_merge(inter, high, &merged);
+    say("merged");
+    broadcast(merged, 50);
+    say("merged again");
+    broadcast(merged, 60);
+    MPI_Comm_free(&merged);
+    MPI_Comm_disconnect(&inter);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm part, parent, inter;
+    int all = 0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_get_parent(&parent);
+    if (MPI_COMM_NULL != parent) {
+        merge(parent, 1);
+    } else {
+        MPI_Comm_split(MPI_COMM_WORLD, 1 == rank, 0, &part);
+        say("part");
+        broadcast(part, 10);
+        MPI_Barrier(MPI_COMM_WORLD);
+        say("world");
+        broadcast(MPI_COMM_WORLD, 20);
+        MPI_Comm_free(&part);
+        if (1 < argc && 0 == strcmp("--spawn", argv[1])) {
+            MPI_Info info = MPI_INFO_NULL;
+
+            if (2 < argc) {
+                MPI_Info_create(&info);
+                MPI_Info_set(info, "wdir", argv[2]);
+            }
+            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+            if (MPI_INFO_NULL != info) {
+                MPI_Info_free(&info);
+            }
+            merge(inter, 0);
+        }
+    }
+    MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (MPI_COMM_NULL == parent) {
+        say(0 == all ? "all right" : "wrong values");
+    } else if (0 != all) {
+        say("wrong values of a child");
+    }
+    MPI_Finalize();
+    return 0 != all;
+}

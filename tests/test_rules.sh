@@ -1,0 +1,268 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Files of rules as a user of mpirun meets them: obeyed, refused with one
+# message, different from node to node, and met by a second job.  COMPONENTS
+# names the folder to test (default: components/ here or one above).  Exit code
+# 0 pass, 1 fail, 77 the machine allows no virtual nodes.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster
+readonly LIMIT=30                   # seconds for one command
+readonly FILE_VARIABLE=coll_han_dynamic_rules_filename
+
+cluster=tr$$
+tmp=$(mktemp -d)
+count=0
+failed=0
+
+t_result() {                        # t_result STATUS BEHAVIOUR
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+    else
+        echo "not ok $count - $2"
+        failed=1
+        head -n 40 "$tmp/err" 2>/dev/null | sed 's/^/# /'
+    fi
+}
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    t_result "$status" "$what"
+}
+
+clean_up() {
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
+    rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# On two nodes with two ranks each; each rank starts in the folder of its node.
+run() {                             # run [mpirun options] -- [arguments of load_rules]
+    local status=0
+    local -a options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- \
+        "$tmp/in_own_folder" "$tmp/load_rules" "$@" </dev/null >"$tmp/out" 2>"$tmp/err" || status=$?
+    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
+    return "$status"
+}
+
+said() {                            # said PATTERN: a line of the messages has it
+    grep -qE -- "$1" "$tmp/err"
+}
+
+# What is said of a call after a line of the program, until its next one.
+after() {                           # after LINE CALL
+    awk -v line="$1" '$0 == line { here = 1; next } !/coll:han/ { here = 0 } here' "$tmp/err" |
+        grep -E "\): $2, 4000 bytes"
+}
+
+rules() {                           # rules FILE LINE...: writes a file of rules
+    local file=$1
+    shift
+    printf '%s\n' "$@" >"$file"
+}
+
+readonly GOOD=('han-rules 1' 'machine two nodes of the test'
+    'bcast nodes=2 ppn=* bytes=1K-64K : algorithm=tree ibalg=chain ibs=500')
+readonly OTHER=("${GOOD[@]}" 'bcast nodes=9 ppn=* bytes=1G : algorithm=simple')
+
+# ---------------------------------------------------------------- obeyed
+
+test_obeyed() {
+    local line call
+    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
+    for line in part world; do
+        for call in bcast ibcast; do
+            after "$line" "$call" | grep -qF "tree, up adapt's chain" || return 1
+            after "$line" "$call" | grep -qF "segments: 8 of 500 bytes" || return 1
+            after "$line" "$call" | grep -qF "($tmp/good:3: bcast nodes=2 ppn=* bytes=1K-64K)" || return 1
+        done
+    done
+}
+
+test_told() {
+    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 1 -- &&
+        [[ $(grep -c "the 1 rules\? of $tmp/good are used (made on: two nodes of the test)" "$tmp/err") == 1 ]]
+}
+
+test_silent() {                     # test_silent OPTIONS...
+    run "$@" -- && ! said 'coll:han'
+}
+
+test_not_used() {                   # test_not_used OPTIONS...
+    run "$@" --mca coll_han_verbose 2 -- && said '^all right$' &&
+        after world bcast | grep -q '(built-in rules:' && ! said 'are used'
+}
+
+test_user_wins() {
+    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_bcast_segsize 1000 --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -q 'segments: 4 of 1000 bytes.*(segment size set by the user)'
+}
+
+test_others_by_builtin() {
+    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 2 -- && said 'barrier, 0 bytes.*\(built-in rules:'
+}
+
+test_left_to_builtin() {            # test_left_to_builtin CALL RULES
+    rules "$tmp/left" 'han-rules 1' "$2"
+    run --mca "$FILE_VARIABLE" "$tmp/left" --mca coll_han_verbose 2 -- && said '^all right$' &&
+        after world "$1" | grep -q '(built-in rules:'
+}
+
+# ---------------------------------------------------------------- refused
+
+# One line of one rank, and the program runs by the built-in rules.
+test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
+    local file=$1 pattern=$2
+    shift 2
+    run --mca "$FILE_VARIABLE" "$file" "$@" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+        said "coll:han: $pattern; the built-in rules are used$" || return 1
+    run --mca "$FILE_VARIABLE" "$file" "$@" --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -q '(built-in rules:' && after part ibcast | grep -q '(built-in rules:'
+}
+
+# One line of one rank, and the program does not run.
+test_strict() {                     # test_strict FILE PATTERN [OPTIONS...]
+    local file=$1 pattern=$2 status=0
+    shift 2
+    run --mca "$FILE_VARIABLE" "$file" --mca coll_han_rules_strict 1 "$@" -- || status=$?
+    ((status != 0 && status != 124 && status != 137)) && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+        said "coll:han: $pattern; coll_han_rules_strict is set: the job ends here$" && ! said '^part$'
+}
+
+test_bad() {                        # test_bad NAME FILE PATTERN
+    t_check "$1: one message, and the built-in rules" test_refused "$2" "$3"
+    t_check "$1, strict: one message, and the job ends" test_strict "$2" "$3"
+}
+
+test_all_bad() {
+    local node
+    test_bad "a missing file" "$tmp/none" "$tmp/none on $cluster-n0: it cannot be read \(No such.*accepted: a readable file"
+    test_bad "a folder" "$tmp" "$tmp on $cluster-n0: it is not a file but a folder; accepted: a text file"
+    rules "$tmp/bad" "${GOOD[@]}" 'reduce nodes=2 ppn=2 bytes=8 : algorithm=treee'
+    test_bad "a bad line" "$tmp/bad" "$tmp/bad:4: algorithm=treee; accepted: auto, fallback, simple, .*"
+    head -c 3000 /bin/sh >"$tmp/binary"
+    test_bad "a program" "$tmp/binary" "$tmp/binary:1: .*; accepted: .*"
+
+    # In the folder of each node.
+    for node in 0 1; do
+        rules "$tmp/$cluster-n$node/same" "${GOOD[@]}"
+    done
+    t_check "files that are the same on all nodes are obeyed" test_obeyed_by same
+    rules "$tmp/$cluster-n0/differs" "${GOOD[@]}"
+    rules "$tmp/$cluster-n1/differs" "${OTHER[@]}"
+    test_bad "a file that is another one on the second node" differs \
+        "differs on $cluster-n[01]: it is not what it is elsewhere; accepted: the same file on all nodes"
+    rules "$tmp/$cluster-n0/half" "${GOOD[@]}"
+    test_bad "a file that is missing on the second node" half \
+        "half on $cluster-n1: it cannot be read \(No such.*accepted: a readable file"
+    rules "$tmp/$cluster-n1/second" "${GOOD[@]}"
+    test_bad "a file that is missing on the first node" second \
+        "second on $cluster-n0: it cannot be read \(No such.*accepted: a readable file"
+    rules "$tmp/$cluster-n0/spoilt" "${GOOD[@]}"
+    rules "$tmp/$cluster-n1/spoilt" "${GOOD[@]}" 'rubbish'
+    test_bad "a file with a bad line on the second node only" spoilt \
+        "spoilt:4: there is no colon; accepted: .*"
+}
+
+test_obeyed_by() {                  # test_obeyed_by FILE
+    run --mca "$FILE_VARIABLE" "$1" --mca coll_han_verbose 2 -- && said '^all right$' &&
+        after part ibcast | grep -qF "($1:3:" && after world bcast | grep -qF "($1:3:"
+}
+
+test_no_name() {
+    run --mca coll_han_use_dynamic_file_rules 1 -- && said '^all right$' &&
+        [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+        said 'coll_han_use_dynamic_file_rules is set, but coll_han_dynamic_rules_filename is not; accepted: .*'
+}
+
+# ---------------------------------------------------------------- a second job
+
+# The second job starts in a folder where its file is the same, or another.
+test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
+    run --mca "$FILE_VARIABLE" rules --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
+        after merged bcast | grep -qE "$2" && after 'merged again' ibcast | grep -qE "$2"
+}
+
+test_spawn_message() {
+    run --mca "$FILE_VARIABLE" rules -- --spawn "$tmp/with_other" && said '^all right$' &&
+        [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] && said 'rules on .*: it is not what it is elsewhere; accepted: '
+}
+
+# ---------------------------------------------------------------- main
+
+find_components() {
+    local folder
+    for folder in ${COMPONENTS:+"$COMPONENTS"} components ../components "$HERE/../components"; do
+        if [[ -e $folder/mca_coll_han.so ]]; then
+            realpath -- "$folder"
+            return
+        fi
+    done
+    return 1
+}
+
+command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+components=$(find_components) || { echo "test_rules.sh: no components/ with mca_coll_han.so: run make" >&2; exit 2; }
+mpicc -o "$tmp/load_rules" "$HERE/load_rules.c" || exit 2
+mkdir "$tmp/$cluster-n0" "$tmp/$cluster-n1" "$tmp/with_same" "$tmp/with_other" "$tmp/with_none"
+cat >"$tmp/in_own_folder" <<'SCRIPT'
+#!/bin/sh
+cd "$(dirname "$0")/$(hostname)" && exec "$@"
+SCRIPT
+chmod 755 "$tmp" "$tmp/in_own_folder"
+rules "$tmp/good" "${GOOD[@]}"
+for folder in "$cluster-n0" "$cluster-n1" with_same; do
+    rules "$tmp/$folder/rules" "${GOOD[@]}"
+done
+rules "$tmp/with_other/rules" "${OTHER[@]}"
+status=0
+"$VCLUSTER" up --name "$cluster" --nodes 2 --rate none >"$tmp/out" 2>"$tmp/err" || status=$?
+if ((status == 77)); then
+    echo "1..0 # SKIP $(<"$tmp/err")"
+    exit 77
+fi
+((status == 0)) || { cat "$tmp/err" >&2; exit 1; }
+# What the caller has set for his own jobs is not for the tests.
+for name in "${!OMPI_MCA_coll@}"; do
+    unset "$name"
+done
+export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
+
+t_check "a named file is obeyed, by nonblocking calls and parts of a communicator too" test_obeyed
+t_check "verbose 1 tells once which file is used, and what it was made on" test_told
+t_check "a good file says nothing" test_silent --mca "$FILE_VARIABLE" "$tmp/good"
+t_check "coll_han_use_dynamic_file_rules 0 switches a file off" \
+    test_not_used --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_use_dynamic_file_rules 0
+t_check "coll_han_use_dynamic_file_rules 0 switches a bad file off, silently" \
+    test_silent --mca "$FILE_VARIABLE" "$tmp/none" --mca coll_han_use_dynamic_file_rules 0
+t_check "coll_han_use_dynamic_file_rules 1 without a name: one message" test_no_name
+t_check "what the user sets wins over the file" test_user_wins
+t_check "what the file has no rule for is done by the built-in rules" test_others_by_builtin
+t_check "algorithm=auto leaves a call to the built-in rules" \
+    test_left_to_builtin bcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
+t_check "an algorithm that cannot do a nonblocking call leaves it to the built-in rules" \
+    test_left_to_builtin ibcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=pipeline'
+test_all_bad
+t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
+t_check "a second job with another file: the built-in rules where both meet" test_spawn with_other '\(built-in rules:'
+t_check "a second job without the file: the built-in rules where both meet" test_spawn with_none '\(built-in rules:'
+t_check "a second job with another file: one message" test_spawn_message
+
+echo "1..$count"
+exit "$failed"
