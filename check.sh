@@ -20,6 +20,7 @@ clang -Wall -Wextra -Werror | 300 | build_clang
 unit tests                  | 120 | unit_tests
 load                        | 180 | tests/test_load.sh
 rules                       | 180 | tests/test_rules.sh
+han_rules                   |  60 | tests/test_han_rules.sh
 solo                        | 300 | tests/test_solo.sh
 MPI tests                   | 900 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh
@@ -74,7 +75,7 @@ build_clang() {
         flags+=(-isystem "$folder" -isystem "$folder/openmpi")
     done
     flags+=(-isystem "$TOP/compat")
-    for file in "$TOP"/*.c "$TOP"/coll_*/*.c "$TOP"/bench/*.c "$TOP"/tests/*.c; do
+    for file in "$TOP"/*.c "$TOP"/coll_*/*.c "$TOP"/bench/*.c "$TOP"/tune/*.c "$TOP"/tests/*.c; do
         echo "clang ${file#"$TOP/"}"
         clang "${flags[@]}" "$file" || status=1
     done

@@ -108,6 +108,18 @@ static bool leaders_fit(const mca_coll_han_input_t *input)
     }
 }
 
+mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collective)
+{
+    return (mca_coll_han_input_t){ .collective = collective,
+                                   .nodes = 2,
+                                   .ppn = 2,
+                                   .in_order = true,
+                                   .bytes = 1,
+                                   .adapt = true,
+                                   .commutes = true,
+                                   .root_leads = true };
+}
+
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
 {
     if (HAN_FALLBACK == algorithm) {

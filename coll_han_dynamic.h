@@ -123,6 +123,9 @@ typedef struct mca_coll_han_settings_t {
     int lanes;      /**< 0: the rules choose */
 } mca_coll_han_settings_t;
 
+/** An input that no algorithm for the collective declines. */
+mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collective);
+
 /** Whether an algorithm serves a call: its preconditions. */
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);
 

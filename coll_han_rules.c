@@ -110,9 +110,15 @@ static const field_t fields[] = {
 };
 enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
 
+static size_t size_of(type_t type)
+{
+    return RANGE == type ? sizeof(mca_coll_han_range_t) : BYTES == type ? sizeof(size_t) : sizeof(int);
+}
+
 /* What a rule says that does not say it. */
 static const mca_coll_han_rule_t defaults = {
     .params = {
+        .algorithm = HAN_FALLBACK,
         .fs = 65536,
         .depth = 4,
         .imod = HAN_ADAPT,
@@ -123,6 +129,11 @@ static const mca_coll_han_rule_t defaults = {
         .lanes = 1,
     },
 };
+
+mca_coll_han_rule_t mca_coll_han_rule_default(void)
+{
+    return defaults;
+}
 
 /* -- what is wrong -- */
 
@@ -354,17 +365,11 @@ static int parse_collectives(parser_t *parser, mca_coll_han_rule_t *rule, char *
 /* Whether the algorithm may serve what the rule is for at all: not on this communicator or that, but on a good one. */
 static int check_algorithm(parser_t *parser, const mca_coll_han_rule_t *rule)
 {
-    mca_coll_han_input_t input = { .nodes = 2,
-                                   .ppn = 2,
-                                   .in_order = true,
-                                   .bytes = 1,
-                                   .adapt = true,
-                                   .commutes = true,
-                                   .root_leads = true };
     const char *before = "; accepted: auto, ";
 
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        input.collective = (mca_coll_han_collective_t) collective;
+        const mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) collective);
+
         if (0 == (rule->collectives >> collective & 1) || rule->leave
             || mca_coll_han_fits(rule->params.algorithm, &input)) {
             continue;
@@ -397,8 +402,7 @@ static int complete(parser_t *parser, mca_coll_han_rule_t *rule, const bool seen
             const int other = find_field(field->side, field->instead);
 
             if (seen[other]) {
-                memcpy((char *) rule + field->offset, (const char *) rule + fields[other].offset,
-                       NAME == field->type ? sizeof(int) : sizeof(size_t));
+                memcpy((char *) rule + field->offset, (const char *) rule + fields[other].offset, size_of(field->type));
             }
         }
     }
@@ -638,4 +642,126 @@ void mca_coll_han_rules_free(mca_coll_han_rules_t *rules)
     free(rules->rules);
     free(rules->machine);
     memset(rules, 0, sizeof(*rules));
+}
+
+/* -- rules as text -- */
+
+/* K, M or G where nothing is lost by it. */
+static void print_number(char *text, size_t length, size_t number)
+{
+    static const char units[] = " KMG";
+    int unit = 0;
+
+    while (0 != number && 0 == number % 1024 && '\0' != units[unit + 1]) {
+        number /= 1024;
+        ++unit;
+    }
+    snprintf(text, length, 0 == unit ? "%zu" : "%zu%c", number, units[unit]);
+}
+
+static void print_range(char *text, size_t length, const field_t *field, const mca_coll_han_range_t *range)
+{
+    char low[32], high[32];
+
+    print_number(low, sizeof(low), range->low);
+    print_number(high, sizeof(high), range->high);
+    if (range->low == field->least && range->high == field->most) {
+        snprintf(text, length, "*");
+    } else if (range->low == range->high) {
+        snprintf(text, length, "%s", low);
+    } else {
+        snprintf(text, length, "%s-%s", low, range->high == field->most ? "" : high);
+    }
+}
+
+static void print_word(char *text, size_t length, words_t words, int wanted)
+{
+    const char *word;
+    int value;
+
+    for (int i = 0; NULL != (word = words(i, &value)); ++i) {
+        if (value == wanted) {
+            snprintf(text, length, "%s", word);
+            return;
+        }
+    }
+}
+
+/* Whether a rule means the same without a field: it has its default, or the value of what stands for it. */
+static bool is_spare(const mca_coll_han_rule_t *rule, int i)
+{
+    const field_t *field = &fields[i];
+    const int other = NULL == field->instead ? i : find_field(field->side, field->instead);
+    const char *own = (const char *) rule + field->offset, *others = (const char *) rule + fields[other].offset;
+    const size_t size = size_of(field->type);
+
+    if (other < i && 0 == memcmp(own, others, size)) {
+        return true;
+    }
+    return !field->needed && 0 == memcmp(own, (const char *) &defaults + field->offset, size)
+           && 0 == memcmp(own, others, size);
+}
+
+/* Appends the fields of one side. */
+static void print_side(char *text, size_t length, const mca_coll_han_rule_t *rule, side_t side, bool all)
+{
+    for (int i = 0; i < FIELD_COUNT; ++i) {
+        const field_t *field = &fields[i];
+        const char *place = (const char *) rule + field->offset;
+        size_t number = 0;
+        int value = 0;
+        char printed[80] = "";
+
+        if (side != field->side || (!all && is_spare(rule, i))) {
+            continue;
+        }
+        switch (field->type) {
+        case RANGE:
+            print_range(printed, sizeof(printed), field, (const mca_coll_han_range_t *) place);
+            break;
+        case BYTES:
+            memcpy(&number, place, sizeof(number));
+            print_number(printed, sizeof(printed), number);
+            break;
+        default:
+            memcpy(&value, place, sizeof(value));
+            if (NAME == field->type) {
+                print_word(printed, sizeof(printed), field->words, value);
+            } else {
+                snprintf(printed, sizeof(printed), "%d", value);
+            }
+        }
+        snprintf(text + strlen(text), length - strlen(text), "%s%s=%s", '\0' == *text ? "" : " ", field->name, printed);
+    }
+}
+
+char *mca_coll_han_params_format(const mca_coll_han_params_t *params, char *text, size_t length)
+{
+    const mca_coll_han_rule_t rule = { .params = *params };
+
+    *text = '\0';
+    print_side(text, length, &rule, PARAMETER, true);
+    return text;
+}
+
+char *mca_coll_han_rule_format(const mca_coll_han_rule_t *rule, char *text, size_t length)
+{
+    mca_coll_han_rule_t copy = *rule;
+    const uint64_t all = (UINT64_C(1) << HAN_COLLECTIVE_COUNT) - 1;
+    const char *before = "";
+
+    snprintf(text, length, "%s", all == rule->collectives ? "*" : "");
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT && all != rule->collectives; ++i) {
+        if (0 != (rule->collectives >> i & 1)) {
+            snprintf(text + strlen(text), length - strlen(text), "%s%s", before, mca_coll_han_collective_names[i]);
+            before = ",";
+        }
+    }
+    if (rule->leave) {
+        copy.params.algorithm = (mca_coll_han_algorithm_id_t) HAN_AUTO;
+    }
+    print_side(text, length, &copy, INPUT, false);
+    snprintf(text + strlen(text), length - strlen(text), " :");
+    print_side(text, length, &copy, PARAMETER, false);
+    return text;
 }

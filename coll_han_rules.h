@@ -74,6 +74,18 @@ int mca_coll_han_rules_read(mca_coll_han_rules_t *rules, const char *path, mca_c
 /** Frees what parse and read made; a zeroed table is fine too. */
 void mca_coll_han_rules_free(mca_coll_han_rules_t *rules);
 
+/** Enough for any rule as text. */
+enum { HAN_RULES_TEXT = 1024 };
+
+/** Writes a rule as a line that parse reads as the same rule; what has its default is left out. Returns text. */
+char *mca_coll_han_rule_format(const mca_coll_han_rule_t *rule, char *text, size_t length);
+
+/** Writes all parameters: "algorithm=ring fs=64K ...". Returns text. */
+char *mca_coll_han_params_format(const mca_coll_han_params_t *params, char *text, size_t length);
+
+/** A rule without input, all parameters of which have their defaults. */
+mca_coll_han_rule_t mca_coll_han_rule_default(void);
+
 /** The text of the built-in rules: coll_han_builtin.rules. */
 extern const char mca_coll_han_builtin[];
 

@@ -262,6 +262,40 @@ static void test_the_names_of_trees_are_those_of_adapt(void **state)
     }
 }
 
+/* Also the built-in rules, and the example of every field. */
+static void test_a_rule_written_and_read_is_the_same_rule(void **state)
+{
+    static const char *const more[] = {
+        ("allreduce nodes=2-8 ppn=3- bytes=24K-2M order=scattered : algorithm=ring fs=128K depth=7 imod=libnbc smod=sm "
+         "ibalg=pipeline iralg=chain ibs=16K irs=3 sbalg=binary lanes=4"),
+        "* nodes=* ppn=1 bytes=0-1 order=consecutive : algorithm=auto",
+        "bcast,scan nodes=3 ppn=1-2 bytes=0- : algorithm=fallback ibs=1G irs=0",
+    };
+    char text[HAN_RULES_TEXT];
+
+    (void) state;
+    for (size_t table = 0; table <= sizeof(more) / sizeof(more[0]); ++table) {
+        mca_coll_han_rules_t rules = 0 == table ? parse(mca_coll_han_builtin) : parse_rule(more[table - 1]);
+
+        for (size_t i = 0; i < rules.count; ++i) {
+            mca_coll_han_rules_t again = parse_rule(mca_coll_han_rule_format(&rules.rules[i], text, sizeof(text)));
+            mca_coll_han_rule_t *rule = again.rules, wanted = rules.rules[i];
+
+            wanted.line = rule->line;
+            wanted.text = rule->text;
+            wanted.params.why = rule->params.why;
+            assert_memory_equal(&wanted.params, &rule->params, sizeof(wanted.params));
+            assert_true(wanted.collectives == rule->collectives && wanted.order == rule->order);
+            assert_memory_equal(&wanted.nodes, &rule->nodes, sizeof(wanted.nodes));
+            assert_memory_equal(&wanted.ppn, &rule->ppn, sizeof(wanted.ppn));
+            assert_memory_equal(&wanted.bytes, &rule->bytes, sizeof(wanted.bytes));
+            assert_true(wanted.leave == rule->leave);
+            mca_coll_han_rules_free(&again);
+        }
+        mca_coll_han_rules_free(&rules);
+    }
+}
+
 static void test_the_hash_tells_texts_apart(void **state)
 {
     mca_coll_han_rules_t one = parse(HEAD LINE), same = parse(HEAD LINE), other = parse(HEAD LINE "\n");
@@ -860,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_text_as_people_write_it),
         cmocka_unit_test(test_every_name_is_accepted),
         cmocka_unit_test(test_the_names_of_trees_are_those_of_adapt),
+        cmocka_unit_test(test_a_rule_written_and_read_is_the_same_rule),
         cmocka_unit_test(test_the_hash_tells_texts_apart),
         cmocka_unit_test(test_bad_texts_are_refused_with_line_and_reason),
         cmocka_unit_test(test_zero_bytes_are_refused),

@@ -1,0 +1,245 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# tune/han_rules as a user meets it; no MPI is started.  HAN_RULES names the
+# program (default: tune/han_rules here, one above, or in the source folder).
+# Exit code 0 pass, 1 fail.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+
+tmp=$(mktemp -d)
+count=0
+failed=0
+trap 'rm -rf -- "$tmp"' EXIT
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    count=$((count + 1))
+    if ((status == 0)); then
+        echo "ok $count - $what"
+    else
+        echo "not ok $count - $what"
+        failed=1
+        head -n 40 "$tmp/out" "$tmp/err" | sed 's/^/# /'
+    fi
+}
+
+# Exit code, output and messages of the tool.
+run() {                             # run CODE ARGUMENTS...
+    local wanted=$1 status=0
+    shift
+    timeout 20 "$tool" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    ((status == wanted))
+}
+
+printed() {                         # printed TEXT: it is in the output
+    grep -qF -- "$1" "$tmp/out"
+}
+
+told() {                            # told TEXT: it is in the messages
+    grep -qF -- "$1" "$tmp/err"
+}
+
+write() {                           # write FILE LINE...
+    local file=$tmp/$1
+    shift
+    printf '%s\n' "$@" >"$file"
+}
+
+# ---------------------------------------------------------------- check
+
+test_good() {
+    run 0 check "$tmp/good" && printed "$tmp/good: 3 rules for bcast allreduce; machine: two nodes" && [[ ! -s $tmp/err ]]
+}
+
+test_bad() {                        # test_bad MESSAGE LINE...
+    local message=$1
+    shift
+    write bad 'han-rules 1' "$@"
+    run 1 check "$tmp/bad" && told "$tmp/bad:$message" && [[ $(wc -l <"$tmp/err") == 1 && ! -s $tmp/out ]]
+}
+
+test_unreadable() {                 # test_unreadable FILE MESSAGE
+    run 1 check "$1" && told "$1: $2"
+}
+
+test_each_file() {
+    write bad 'han-rules 1' rubbish
+    run 1 check "$tmp/good" "$tmp/bad" "$tmp/none" && printed "$tmp/good: 3 rules" && told "$tmp/bad:2:" &&
+        told "$tmp/none: it cannot be read"
+}
+
+# ---------------------------------------------------------------- explain
+
+test_explained() {                  # test_explained TEXT OPTIONS...
+    local text=$1
+    shift
+    run 0 explain "$@" && printed "$text"
+}
+
+test_runners_up() {
+    run 0 explain "$tmp/good" --collective allreduce --nodes 64 --ppn 48 --bytes 1M || return 1
+    printed 'allreduce of 1048576 bytes on 64 nodes, 48 ranks per node, consecutive' &&
+        printed "nearest  $tmp/good:4: allreduce nodes=2-8 ppn=* bytes=64K- (3.00 doublings away)" &&
+        printed 'algorithm=ring ibalg=pipeline ibs=16K' &&
+        printed "next     $tmp/good:3: allreduce nodes=2-8 ppn=* bytes=0-16K (9.00 doublings away)" &&
+        printed "decides  $tmp/good:4:"
+}
+
+# ---------------------------------------------------------------- convert
+
+readonly NATIVE=('2           # collectives' 'bcast' '3'
+    '2 1  1  2  0 han  1048576 tuned      # the communicator'
+    '1 2  1 1 0 libnbc  8 2  0 libnbc  65536 adapt [1024 2048]'
+    '0 1  1  2  0 tuned  4096 sm'
+    '0 # allgather, by its number' '1' '2 1 1 2' '0 tuned 1024 han')
+
+test_converted() {
+    write native "${NATIVE[@]}"
+    run 0 convert "$tmp/native" && [[ ! -s $tmp/err ]] || return 1
+    grep -v '^#' "$tmp/out" >"$tmp/lines"
+    diff - "$tmp/lines" >>"$tmp/err" <<'LINES'
+han-rules 1
+bcast nodes=1-7 ppn=* bytes=0-4095 : algorithm=pipeline imod=libnbc
+bcast nodes=1-7 ppn=* bytes=4K-1048575 : algorithm=pipeline imod=libnbc smod=sm
+bcast nodes=1-7 ppn=* bytes=1M- : algorithm=fallback
+bcast nodes=8- ppn=* bytes=0-4095 : algorithm=pipeline imod=libnbc
+bcast nodes=8- ppn=* bytes=4K-65535 : algorithm=pipeline imod=libnbc smod=sm
+bcast nodes=8- ppn=* bytes=64K-1048575 : algorithm=pipeline smod=sm
+bcast nodes=8- ppn=* bytes=1M- : algorithm=fallback
+allgather nodes=* ppn=* bytes=0-1023 : algorithm=fallback
+allgather nodes=* ppn=* bytes=1K- : algorithm=auto
+LINES
+    local status=$?
+    cp "$tmp/out" "$tmp/converted"
+    ((status == 0)) && run 0 check "$tmp/converted"
+}
+
+test_last_level_counts() {
+    write native 1 bcast 2 '2 1 1 1 0 han' '2 1 1 1 0 tuned'
+    run 0 convert "$tmp/native" && [[ $(grep -c '^bcast' "$tmp/out") == 1 ]] && printed 'algorithm=fallback'
+}
+
+test_left_out() {                   # test_left_out MESSAGE LINE...
+    local message=$1
+    shift
+    write native "$@"
+    run 0 convert "$tmp/native" && told "$tmp/native:$message"
+}
+
+test_not_converted() {              # test_not_converted MESSAGE LINE...
+    local message=$1
+    shift
+    write native "$@"
+    run 1 convert "$tmp/native" && told "$tmp/native:$message" && [[ $(wc -l <"$tmp/err") == 1 ]]
+}
+
+# ---------------------------------------------------------------- use
+
+test_help() {
+    run 0 --help && printed 'han_rules explain' && printed 'Exit codes: 0' && [[ ! -s $tmp/err ]]
+}
+
+test_use() {                        # test_use MESSAGE ARGUMENTS...
+    local message=$1
+    shift
+    run 2 "$@" && told "$message" && [[ ! -s $tmp/out ]]
+}
+
+test_builtin() {
+    run 0 builtin && cp "$tmp/out" "$tmp/builtin" && cmp -s "$HERE/../coll_han_builtin.rules" "$tmp/builtin" &&
+        run 0 check "$tmp/builtin"
+}
+
+test_full_disk() {
+    local status=0
+    "$tool" builtin >/dev/full 2>"$tmp/err" || status=$?
+    ((status == 1)) && told 'the output cannot be written'
+}
+
+# ---------------------------------------------------------------- main
+
+tool=''
+for tool in ${HAN_RULES:+"$HAN_RULES"} tune/han_rules ../tune/han_rules "$HERE/../tune/han_rules"; do
+    [[ ! -x $tool ]] || break
+done
+[[ -x $tool ]] || { echo "test_han_rules.sh: no tune/han_rules: run make" >&2; exit 2; }
+write good 'han-rules 1' 'machine two nodes' \
+    'allreduce nodes=2-8 ppn=* bytes=0-16K : algorithm=tree ibalg=binomial' \
+    'allreduce nodes=2-8 ppn=* bytes=64K-  : algorithm=ring ibalg=pipeline ibs=16K' \
+    'bcast     nodes=*   ppn=* bytes=*     : algorithm=auto'
+write nothing 1 'alltoallw 1 2 1 1 1 0 han'
+readonly CALL=(--nodes 4 --ppn 4)
+
+t_check "check tells what a good file has" test_good
+t_check "check tells file, line, and what is accepted" \
+    test_bad '3: ibs=x; accepted: a number from 0 to 1073741824' 'bcast nodes=2 ppn=2 bytes=1 : algorithm=tree' \
+    'bcast nodes=2 ppn=2 bytes=1 : algorithm=tree ibs=x'
+t_check "check tells of a line without a colon" test_bad '2: there is no colon' 'bcast nodes=2'
+t_check "check tells that a file is missing" test_unreadable "$tmp/none" 'it cannot be read (No such file or directory)'
+t_check "check tells that a folder is no file" test_unreadable "$tmp" 'it is not a file but a folder'
+t_check "check looks at each file" test_each_file
+t_check "explain tells the nearest rule, the next ones, and what is decided" test_runners_up
+t_check "explain: between samples the nearer one by ratio" test_explained "decides  $tmp/good:3:" \
+    "$tmp/good" --collective allreduce "${CALL[@]}" --bytes 31K
+t_check "explain: past the middle of two samples the other one" test_explained "decides  $tmp/good:4:" \
+    "$tmp/good" --collective allreduce "${CALL[@]}" --bytes 33K
+t_check "explain: algorithm=auto leaves it to the built-in rules" test_explained \
+    'left     to the built-in rules: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K
+t_check "explain: what the file has no rule for, the built-in rules decide" test_explained 'decides  built-in rules:' \
+    "$tmp/good" --collective barrier "${CALL[@]}" --bytes 0
+t_check "explain without a file tells the built-in rules" test_explained 'decides  built-in rules:' \
+    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --form persistent
+t_check "explain wants all of the input" test_use 'explain wants --bytes' explain "$tmp/good" --collective bcast "${CALL[@]}"
+t_check "explain tells what a number may be" test_use 'nodes=x; accepted:' \
+    explain "$tmp/good" --collective bcast --nodes x --ppn 4 --bytes 1
+t_check "explain wants one number, not a range" test_use 'one number each' \
+    explain "$tmp/good" --collective bcast --nodes 2-4 --ppn 4 --bytes 1
+t_check "explain tells which collectives there are" test_use '"bcats" is no collective; accepted: bcast' \
+    explain "$tmp/good" --collective bcats "${CALL[@]}" --bytes 1
+t_check "explain tells of an unknown form" test_use '--form wants blocking' \
+    explain "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1 --form async
+t_check "explain tells of an unknown option" test_use 'explain has no option --size' explain "$tmp/good" --size 1
+t_check "explain tells of an option without value" test_use '--bytes wants a value' explain "$tmp/good" --bytes
+t_check "explain tells of a bad file" run 1 explain "$tmp/none" --collective bcast "${CALL[@]}" --bytes 1
+t_check "convert: levels, sizes and messages become ranges" test_converted
+t_check "convert: of a level that is there twice the last counts" test_last_level_counts
+t_check "convert tells of a collective that HAN has not" \
+    test_left_out '2: alltoallw is left out' 2 'alltoallw 1 2 1 1 1 0 han' 'bcast 1 2 1 1 1 0 han'
+t_check "convert tells that rules have no size of a communicator" \
+    test_left_out '2: bcast: rules cannot tell communicators by their size; that from 64 ranks on stands for all' \
+    1 'bcast 1 2 2 1 1 0 han 64 1 0 tuned'
+t_check "convert tells of a component that can be no submodule" \
+    test_left_out '2: bcast: not every component can be a submodule' 1 'bcast 1 1 1 1 1 0 tuned'
+t_check "convert tells of what is left in the file" test_left_out '3: "bcast" and what is behind it is left out' \
+    1 'reduce 1 2 1 1 1 0 han' 'bcast 1'
+t_check "convert tells of an unknown component" \
+    test_not_converted '2: "ucc" is no component; accepted: self, basic, libnbc, tuned, sm, adapt, han' \
+    1 'bcast 1 2 1 1 1 0 ucc'
+t_check "convert tells of an unknown collective" test_not_converted '2: "bcats" is no collective' 1 'bcats 1'
+t_check "convert tells of a bad level" test_not_converted '2: level: "3"; accepted: a number from 0 to 2' 1 'bcast 1 3'
+t_check "convert tells of a first size that is not 1" test_not_converted '2: ranks of a level: "4"' 1 'bcast 1 2 1 4'
+t_check "convert tells of bytes that do not ascend" test_not_converted '3: bytes do not ascend; accepted: more than 8' \
+    1 'bcast 1 2 1 1 3 0 han 8 han' '8 han'
+t_check "convert tells of a number that is none" test_not_converted '1: number of collectives: "x"' x
+t_check "convert tells of a file that ends too early" test_not_converted '3: bytes of a message: ""' 1 'bcast 1 2 1 1 1'
+t_check "convert tells that nothing is left" run 1 convert "$tmp/nothing"
+t_check "convert tells of an empty file" test_not_converted '2: number of collectives: ""' ''
+t_check "convert tells of a binary file" run 1 convert "$tool"
+t_check "convert tells of a missing file" run 1 convert "$tmp/none"
+t_check "builtin prints the built-in rules, which are a good file" test_builtin
+t_check "--help tells all commands" test_help
+t_check "no command: usage, exit code 2" test_use 'han_rules check FILE' 
+t_check "an unknown command: exit code 2" test_use 'there is no command chekc' chekc
+t_check "check without a file: exit code 2" test_use 'check wants a file' check
+t_check "output that cannot be written is an error" test_full_disk
+
+echo "1..$count"
+exit "$failed"

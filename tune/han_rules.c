@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * han_rules: checks and explains files of rules (docs/rules.md), with the parser and the lookup of the component
+ * itself, and converts files of Open MPI's own HAN.
+ */
+#include "han_rules.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rules that explain shows beside the one that decides. */
+enum { RUNNERS_UP = 3 };
+
+static void usage(FILE *out)
+{
+    fputs("han_rules - files of rules for coll/han\n"
+          "\n"
+          "  han_rules check FILE...\n"
+          "      Reads files as the component does. What is wrong is told as FILE:LINE: what, and what is accepted.\n"
+          "\n"
+          "  han_rules explain [FILE] --collective NAME --nodes N --ppn N --bytes N [--order ORDER] [--form FORM]\n"
+          "      Which rule decides a call, of the file or, where it has none or there is no FILE, of the built-in\n"
+          "      ones; what it says, and which rules come next. K, M, G may follow bytes. ORDER: consecutive (the\n"
+          "      default: every node holds consecutive ranks), scattered. FORM: blocking (the default), nonblocking,\n"
+          "      persistent.\n"
+          "\n"
+          "  han_rules builtin\n"
+          "      Prints the built-in rules: to begin a file with.\n"
+          "\n"
+          "  han_rules convert FILE\n"
+          "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
+          "\n"
+          "Exit codes: 0 all is well, 1 a file is not, 2 bad arguments.\n",
+          out);
+}
+
+static int bad_use(const char *what, const char *which)
+{
+    fprintf(stderr, "han_rules: %s%s; --help tells more\n", what, which);
+    return BAD_USE;
+}
+
+static void tell(const char *path, const mca_coll_han_rules_error_t *error)
+{
+    if (0 == error->line) {
+        fprintf(stderr, "%s: %s\n", path, error->what);
+    } else {
+        fprintf(stderr, "%s:%d: %s\n", path, error->line, error->what);
+    }
+}
+
+/* -- check -- */
+
+static int check(const char *path)
+{
+    mca_coll_han_rules_t rules;
+    mca_coll_han_rules_error_t error;
+    uint64_t collectives = 0;
+
+    if (0 != mca_coll_han_rules_read(&rules, path, &error)) {
+        tell(path, &error);
+        return BAD_FILE;
+    }
+    for (size_t i = 0; i < rules.count; ++i) {
+        collectives |= rules.rules[i].collectives;
+    }
+    printf("%s: %zu rule%s for", path, rules.count, 1 == rules.count ? "" : "s");
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        if (0 != (collectives >> i & 1)) {
+            printf(" %s", mca_coll_han_collective_names[i]);
+        }
+    }
+    printf("; machine: %s\n", NULL == rules.machine ? "not said" : rules.machine);
+    mca_coll_han_rules_free(&rules);
+    return GOOD;
+}
+
+/* -- explain -- */
+
+/* A rule, and how far it is. */
+struct ranked {
+    const mca_coll_han_rule_t *rule;
+    uint64_t distance;
+};
+
+static int by_distance(const void *left, const void *right)
+{
+    const struct ranked *a = left, *b = right;
+
+    return a->distance != b->distance ? (a->distance < b->distance ? -1 : 1) : a->rule > b->rule ? -1 : 1;
+}
+
+static void print_rule(const char *place, const struct ranked *ranked)
+{
+    char text[HAN_RULES_TEXT];
+
+    mca_coll_han_rule_format(ranked->rule, text, sizeof(text));
+    printf("%-8s %s (%.2f doublings away)\n         %s\n", place, ranked->rule->text,
+           ldexp((double) (ranked->distance & ~UINT64_C(1)), -HAN_DISTANCE_BITS), strchr(text, ':') + 2);
+}
+
+/* Shows the nearest rules of a table. Returns the nearest; NULL where the table has none. */
+static const mca_coll_han_rule_t *explain_table(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input)
+{
+    struct ranked *ranked = malloc((rules->count + 1) * sizeof(*ranked));
+    const mca_coll_han_rule_t *nearest;
+    size_t count = 0;
+
+    if (NULL == ranked) {
+        fprintf(stderr, "han_rules: memory is short\n");
+        exit(BAD_FILE);
+    }
+    for (size_t i = 0; i < rules->count; ++i) {
+        if (mca_coll_han_rule_serves(&rules->rules[i], input)) {
+            ranked[count++] = (struct ranked){ &rules->rules[i], mca_coll_han_rule_distance(&rules->rules[i], input) };
+        }
+    }
+    qsort(ranked, count, sizeof(*ranked), by_distance);
+    for (size_t i = 0; i < count && i <= RUNNERS_UP; ++i) {
+        print_rule(0 == i ? "nearest" : "next", &ranked[i]);
+    }
+    nearest = 0 == count ? NULL : ranked[0].rule;
+    free(ranked);
+    return nearest;
+}
+
+/* Why the rule of a file leaves a call to the built-in rules; NULL where it does not. */
+static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
+{
+    return NULL == rule                                        ? "there is no rule for this collective and this order"
+           : rule->leave                                       ? "algorithm=auto"
+           : !mca_coll_han_fits(rule->params.algorithm, input) ? "the algorithm does not serve this call"
+                                                               : NULL;
+}
+
+static int explain(const char *path, const mca_coll_han_input_t *input)
+{
+    static const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
+    mca_coll_han_rules_t builtin, rules = { .count = 0 };
+    mca_coll_han_rules_error_t error;
+    const mca_coll_han_rule_t *rule = NULL;
+    mca_coll_han_params_t params;
+    char text[HAN_RULES_TEXT];
+
+    if (NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
+        tell(path, &error);
+        return BAD_FILE;
+    }
+    if (0
+        != mca_coll_han_rules_parse(&builtin, "built-in rules", mca_coll_han_builtin, strlen(mca_coll_han_builtin),
+                                    &error)) {
+        tell("built-in rules", &error);
+        mca_coll_han_rules_free(&rules);
+        return BAD_FILE;
+    }
+    printf("%s of %zu bytes on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
+           input->bytes, input->nodes, input->ppn, input->in_order ? "consecutive" : "scattered");
+    if (NULL != path) {
+        rule = explain_table(&rules, input);
+    }
+    if (NULL != why_left(rule, input)) {
+        if (NULL != path) {
+            printf("left     to the built-in rules: %s\n", why_left(rule, input));
+        }
+        rule = explain_table(&builtin, input);
+    }
+    params = mca_coll_han_decide(input, &rule->params, &unset);
+    printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
+    mca_coll_han_rules_free(&rules);
+    mca_coll_han_rules_free(&builtin);
+    return GOOD;
+}
+
+/* The input is read as a rule would be: by the parser of rules, which says what is accepted. */
+static int read_input(mca_coll_han_input_t *input, const char *const values[], const char *form)
+{
+    static const char *const forms[HAN_FORM_COUNT] = { "blocking", "nonblocking", "persistent" };
+    mca_coll_han_rules_t rules;
+    mca_coll_han_rules_error_t error;
+    const mca_coll_han_rule_t *rule;
+    char line[512];
+    int rc = GOOD;
+
+    *input = mca_coll_han_input_good(HAN_BCAST);
+    input->form = HAN_FORM_COUNT;
+    for (int i = 0; i < HAN_FORM_COUNT; ++i) {
+        input->form = 0 == strcmp(forms[i], form) ? (mca_coll_han_form_t) i : input->form;
+    }
+    if (HAN_FORM_COUNT == input->form) {
+        return bad_use("--form wants blocking, nonblocking or persistent, not ", form);
+    }
+    snprintf(line, sizeof(line), "han-rules %d\n%.60s nodes=%.60s ppn=%.60s bytes=%.60s order=%.60s : algorithm=auto",
+             HAN_RULES_VERSION, values[0], values[1], values[2], values[3], values[4]);
+    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+        return bad_use(error.what, "");
+    }
+    rule = rules.rules;
+    while (HAN_COLLECTIVE_COUNT > input->collective && rule->collectives != UINT64_C(1) << input->collective) {
+        ++input->collective;
+    }
+    input->nodes = (int) rule->nodes.low;
+    input->ppn = (int) rule->ppn.low;
+    input->bytes = rule->bytes.low;
+    input->in_order = HAN_ORDER_SCATTERED != rule->order;
+    if (HAN_COLLECTIVE_COUNT == input->collective || rule->nodes.low != rule->nodes.high
+        || rule->ppn.low != rule->ppn.high || rule->bytes.low != rule->bytes.high) {
+        rc = bad_use("explain wants one collective, and one number each for --nodes, --ppn, --bytes", "");
+    }
+    mca_coll_han_rules_free(&rules);
+    return rc;
+}
+
+static int run_explain(int count, char **arguments)
+{
+    enum { COLLECTIVE, NODES, PPN, BYTES, ORDER, FORM, OPTIONS };
+    static const char *const options[OPTIONS] = { "--collective", "--nodes", "--ppn", "--bytes", "--order", "--form" };
+    const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking" }, *path = NULL;
+    mca_coll_han_input_t input;
+    int rc;
+
+    for (int i = 0; i < count; ++i) {
+        int option = 0;
+
+        while (OPTIONS > option && 0 != strcmp(options[option], arguments[i])) {
+            ++option;
+        }
+        if (OPTIONS > option) {
+            if (i + 1 == count) {
+                return bad_use(arguments[i], " wants a value");
+            }
+            values[option] = arguments[++i];
+        } else if ('-' == arguments[i][0]) {
+            return bad_use("explain has no option ", arguments[i]);
+        } else if (NULL != path) {
+            return bad_use("explain wants one file, and there is also ", arguments[i]);
+        } else {
+            path = arguments[i];
+        }
+    }
+    for (int option = 0; option < OPTIONS; ++option) {
+        if (NULL == values[option]) {
+            return bad_use("explain wants ", options[option]);
+        }
+    }
+    rc = read_input(&input, values, values[FORM]);
+    return GOOD == rc ? explain(path, &input) : rc;
+}
+
+/* -- main -- */
+
+static int run_check(int count, char **arguments)
+{
+    int rc = 0 == count ? bad_use("check wants a file", "") : GOOD;
+
+    for (int i = 0; i < count; ++i) {
+        rc = GOOD != check(arguments[i]) ? BAD_FILE : rc;
+    }
+    return rc;
+}
+
+static int run_convert(int count, char **arguments)
+{
+    return 1 != count ? bad_use("convert wants one file", "") : convert(arguments[0]);
+}
+
+static int run_builtin(int count, char **arguments)
+{
+    if (0 != count) {
+        return bad_use("builtin wants no ", arguments[0]);
+    }
+    fputs(mca_coll_han_builtin, stdout);
+    return GOOD;
+}
+
+static int run_help(int count, char **arguments)
+{
+    (void) count;
+    (void) arguments;
+    usage(stdout);
+    return GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int count, char **arguments);
+    } commands[] = { { "check", run_check },     { "explain", run_explain }, { "convert", run_convert },
+                     { "builtin", run_builtin }, { "--help", run_help },     { "-h", run_help } };
+    int rc = BAD_USE;
+    size_t i = 0;
+
+    while (sizeof(commands) / sizeof(commands[0]) > i && (2 > argc || 0 != strcmp(commands[i].name, argv[1]))) {
+        ++i;
+    }
+    if (2 > argc) {
+        usage(stderr);
+    } else if (sizeof(commands) / sizeof(commands[0]) == i) {
+        rc = bad_use("there is no command ", argv[1]);
+    } else {
+        rc = commands[i].run(argc - 2, argv + 2);
+    }
+    if (0 != fflush(stdout) || 0 != ferror(stdout)) {
+        fprintf(stderr, "han_rules: the output cannot be written\n");
+        rc = BAD_FILE;
+    }
+    return rc;
+}

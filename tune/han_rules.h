@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the files of han_rules share.
+ */
+#ifndef HAN_TUNE_RULES_H
+#define HAN_TUNE_RULES_H
+
+#include "coll_han_rules.h"
+
+/** Exit codes. */
+enum { GOOD = 0, BAD_FILE = 1, BAD_USE = 2 };
+
+/** Prints a file of Open MPI's own HAN as rules; what cannot be told by them goes to standard error. */
+int convert(const char *path);
+
+#endif
