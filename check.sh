@@ -21,6 +21,7 @@ unit tests                  | 120 | unit_tests
 load                        | 180 | tests/test_load.sh
 rules                       | 180 | tests/test_rules.sh
 han_rules                   |  60 | tests/test_han_rules.sh
+fuzz                        | 120 | tests/fuzz.sh
 solo                        | 300 | tests/test_solo.sh
 MPI tests                   | 900 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh

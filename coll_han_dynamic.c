@@ -7,8 +7,8 @@ const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
 };
 
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
-    [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned", [HAN_SM] = "sm", [HAN_BASIC] = "basic",
-    [HAN_SOLO] = "solo",
+    [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned",
+    [HAN_SM] = "sm",         [HAN_BASIC] = "basic", [HAN_SOLO] = "solo",
 };
 
 /* The first numbers of each level are those of Open MPI's HAN. */

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BLANKS " \t"
+#define BLANKS " "
 
 /* -- words -- */
 
@@ -527,7 +527,9 @@ static int parse_line(parser_t *parser, int line, const char *start, size_t leng
                          "byte %zu is no printable character (0x%02x); accepted: text, in comments UTF-8", i + 1, byte);
         }
     }
-    memcpy(copy, start, length);
+    for (size_t i = 0; i < length; ++i) {
+        copy[i] = '\t' == start[i] ? ' ' : start[i]; /* messages are of one line without gaps */
+    }
     copy[length] = '\0';
     copy[strcspn(copy, "#")] = '\0';
     text = trim(copy);

@@ -83,9 +83,12 @@ static void check_refused(const char *text, size_t length, int line, const char 
 
 static mca_coll_han_input_t input_of(int nodes, int ppn, size_t bytes)
 {
-    return (mca_coll_han_input_t){
-        .collective = HAN_BCAST, .nodes = nodes, .ppn = ppn, .bytes = bytes, .in_order = true, .adapt = true, .commutes = true, .root_leads = true
-    };
+    mca_coll_han_input_t input = mca_coll_han_input_good(HAN_BCAST);
+
+    input.nodes = nodes;
+    input.ppn = ppn;
+    input.bytes = bytes;
+    return input;
 }
 
 /* The rule of a table that decides, found without a lookup: the least distance, then the latest line. */
