@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the HAN of Open MPI 4.1 gets wrong, one behaviour for each; numbers are those of Open MPI's issues. Passes with
+ * any correct MPI whose collectives know of nodes. tests/faults.sh shows that the HAN of Open MPI fails.
+ */
+#include "mpi_test.h"
+
+static long gather = 0;
+static long ragged = 0;
+static long module = 0;
+static long signature = 0;
+static long first = 0;
+static long wire = 0;
+
+/* 11664: with ranks laid out by node, every value was wrong. */
+static void gather_is_in_rank_order(void)
+{
+    enum { COUNT = 500 };
+    int *own = t_alloc(COUNT * sizeof(int)), *all = t_alloc((size_t) t.size * COUNT * sizeof(int));
+
+    for (int root = 0; root < t.size; root += t.size - 1) {
+        long wrong = 0;
+
+        for (int i = 0; i < COUNT; ++i) {
+            own[i] = t.rank * 100003 + i;
+        }
+        memset(all, 0, (size_t) t.size * COUNT * sizeof(int));
+        T_MPI(MPI_Gather(own, COUNT, MPI_INT, all, COUNT, MPI_INT, root, MPI_COMM_WORLD));
+        for (int i = 0; i < t.size * COUNT && t.rank == root; ++i) {
+            wrong += all[i] != i / COUNT * 100003 + i % COUNT;
+        }
+        t_expect(0 == wrong, "root %d: %ld of %d values are wrong", root, wrong, t.size * COUNT);
+    }
+    t_free(own);
+    t_free(all);
+}
+
+/* 11441: the last, shorter segment was sent whole. */
+static void ragged_segment_stays_inside(void)
+{
+    static const int counts[] = { 8193, 8191, 16385, 65537 };
+
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); ++c) {
+        const size_t bytes = (size_t) counts[c] * sizeof(double);
+        double *own = t_alloc(bytes), *sum = malloc(bytes + (1 << 20));
+        long wrong = 0;
+
+        for (int i = 0; i < counts[c]; ++i) {
+            own[i] = t.rank + i % 1000;
+        }
+        memset(sum, t_guard_byte(), bytes + (1 << 20));
+        T_MPI(MPI_Allreduce(own, sum, counts[c], MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+        for (int i = 0; i < counts[c]; ++i) {
+            wrong += sum[i] != (double) t.size * (t.size - 1) / 2 + (double) t.size * (i % 1000);
+        }
+        t_expect(0 == wrong, "%d doubles: %ld are wrong", counts[c], wrong);
+        wrong = 0;
+        for (size_t i = bytes; i < bytes + (1 << 20); ++i) {
+            wrong += t_guard_byte() != ((const unsigned char *) sum)[i];
+        }
+        t_expect(0 == wrong, "%d doubles: %ld bytes past the buffer are written", counts[c], wrong);
+        t_free(own);
+        free(sum);
+    }
+}
+
+static void bcast_is_right(int count, MPI_Datatype type, int bytes)
+{
+    unsigned char *memory = t_alloc((size_t) bytes);
+    long wrong = 0;
+
+    for (int i = 0; i < bytes; ++i) {
+        memory[i] = 0 == t.rank ? t_pattern(5, (size_t) i) : 0;
+    }
+    T_MPI(MPI_Bcast(memory, count, type, 0, MPI_COMM_WORLD));
+    for (int i = 0; i < bytes; ++i) {
+        wrong += t_pattern(5, (size_t) i) != memory[i];
+    }
+    t_expect(0 == wrong, "%ld of %d bytes are wrong", wrong, bytes);
+    t_free(memory);
+}
+
+/* 10514, 10964: a number that is no module's crashed. */
+static void bad_module_is_survived(void)
+{
+    bcast_is_right(100000, MPI_BYTE, 100000);
+}
+
+/* 1763, 10523: ranks cut different (count, type) of one signature differently. */
+static void types_of_one_signature_fit(void)
+{
+    enum { INTS = 300000, BLOCK = 30000 };
+    MPI_Datatype block;
+
+    T_MPI(MPI_Type_contiguous(BLOCK, MPI_INT, &block));
+    T_MPI(MPI_Type_commit(&block));
+    if (0 == t.rank % 2) {
+        bcast_is_right(INTS, MPI_INT, INTS * (int) sizeof(int));
+    } else {
+        bcast_is_right(INTS / BLOCK, block, INTS * (int) sizeof(int));
+    }
+    T_MPI(MPI_Type_free(&block));
+}
+
+/* Ids are handed out in their order: how many have gone is how many communicators there are. */
+static void first_call_makes_no_communicator(void)
+{
+    MPI_Comm user, before, after;
+    int value = 1, sum = 0;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &before));
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &user));
+    T_MPI(MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, user));
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &after));
+    t_expect(t.size == sum, "the sum is %d", sum);
+    t_expect(2 == MPI_Comm_c2f(after) - MPI_Comm_c2f(before), "it makes %d communicators",
+             MPI_Comm_c2f(after) - MPI_Comm_c2f(before) - 2);
+    T_MPI(MPI_Comm_free(&after));
+    T_MPI(MPI_Comm_free(&user));
+    T_MPI(MPI_Comm_free(&before));
+}
+
+/* Bytes that this node has sent; -1 where it does not say. */
+static long sent_bytes(void)
+{
+    FILE *file = fopen("/proc/net/dev", "r");
+    char line[512], name[64];
+    long sum = -1, sent;
+
+    while (NULL != file && NULL != fgets(line, sizeof(line), file)) {
+        if (2 == sscanf(line, " %63[^:]: %*s %*s %*s %*s %*s %*s %*s %*s %ld", name, &sent)
+            && 0 != strcmp("lo", name)) {
+            sum = (0 > sum ? 0 : sum) + sent;
+        }
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+    return sum;
+}
+
+/* With an uneven number of ranks on the nodes it stepped aside for a component that knows of no nodes. */
+static void long_message_leaves_a_node_once(void)
+{
+    enum { BYTES = 8 << 20 };
+    long before, moved;
+
+    bcast_is_right(BYTES, MPI_BYTE, BYTES);
+    t_agree(0);
+    before = sent_bytes();
+    if (0 > t_agree(before)) {
+        t_skip("/proc/net/dev is missing");
+        return;
+    }
+    bcast_is_right(BYTES, MPI_BYTE, BYTES);
+    t_agree(0);
+    moved = sent_bytes() - before;
+    t_expect(moved < BYTES + BYTES / 2, "%ld bytes leave the node of rank %d for a message of %d", moved, t.rank,
+             BYTES);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_option options[]
+        = { { "--gather", false, &gather },       { "--ragged", false, &ragged }, { "--module", false, &module },
+            { "--signature", false, &signature }, { "--first", false, &first },   { "--wire", false, &wire } };
+    const struct {
+        const long *wanted;
+        const char *name;
+        void (*run)(void);
+    } behaviours[] = {
+        { &gather, "a gather is in rank order", gather_is_in_rank_order },
+        { &ragged, "an allreduce with a short last segment stays inside its buffer", ragged_segment_stays_inside },
+        { &module, "a module's number out of range is survived", bad_module_is_survived },
+        { &signature, "a broadcast with different types of one signature is right", types_of_one_signature_fit },
+        { &first, "a first allreduce makes no communicator", first_call_makes_no_communicator },
+        { &wire, "a long broadcast leaves a node once", long_message_leaves_a_node_once },
+    };
+
+    t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    if (1 == argc) {
+        fprintf(stderr, "%s: which fault?\n", argv[0]);
+        return 1;
+    }
+    MPI_Init(&argc, &argv);
+    t_begin();
+    for (size_t i = 0; i < sizeof(behaviours) / sizeof(behaviours[0]); ++i) {
+        if (*behaviours[i].wanted) {
+            t_start(0, "%s", behaviours[i].name);
+            behaviours[i].run();
+            t_end();
+        }
+    }
+    return t_finish("MPI_Finalize returns");
+}
