@@ -157,6 +157,12 @@ static inline const mca_coll_solo_box_t *mca_coll_solo_wait_box(mca_coll_solo_mo
 /** Waits for the boxes of all ranks; returns the first error that one of them tells of. */
 int mca_coll_solo_wait_boxes(mca_coll_solo_module_t *module, uint64_t seq);
 
+/** After all boxes of a number that every rank publishes when it is done with all before: all are. */
+static inline void mca_coll_solo_conclude(mca_coll_solo_module_t *module, uint64_t seq)
+{
+    module->all_done = module->all_done < seq - 1 ? seq - 1 : module->all_done;
+}
+
 /** This rank is done with a number and all before. */
 static inline void mca_coll_solo_finish(mca_coll_solo_module_t *module, uint64_t seq)
 {

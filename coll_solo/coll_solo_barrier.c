@@ -19,6 +19,7 @@ int mca_coll_solo_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *bas
 
     mca_coll_solo_publish(mca_coll_solo_own_box(module, seq), seq, OMPI_SUCCESS);
     rc = mca_coll_solo_wait_boxes(module, seq);
+    mca_coll_solo_conclude(module, seq);
     mca_coll_solo_finish(module, seq);
     return rc;
 }

@@ -120,43 +120,56 @@ static int hear(const struct blocks *blocks, const struct talk *talk, int rank, 
                : mca_coll_solo_data_put(module, &talk->receive[talk->hears_all ? rank : 0], box->data + offset, length);
 }
 
-/* A rank that fails goes on, so that the others need not wait. */
+/* Publishes what this rank says in a number; a rank that fails says so, and goes on. */
+static int say(const struct blocks *blocks, const struct talk *talk, uint64_t seq, size_t piece, size_t length,
+               int status)
+{
+    mca_coll_solo_box_t *box = mca_coll_solo_own_box(blocks->module, seq);
+    const int rc = OMPI_SUCCESS == status ? fill(blocks, talk, box, piece, length) : status;
+
+    mca_coll_solo_publish(box, seq, rc);
+    return rc;
+}
+
+/* Hears those that this rank is to hear; the first error stays. */
+static int hear_all(const struct blocks *blocks, const struct talk *talk, uint64_t seq, size_t piece, size_t length,
+                    int status)
+{
+    mca_coll_solo_module_t *module = blocks->module;
+    const int first = talk->hears_all ? 1 : 0, end = talk->hears_all ? module->size : 0 <= talk->hears ? 1 : 0;
+
+    for (int i = first; i < end; ++i) {
+        const int rank = talk->hears_all ? (module->rank + i) % module->size : talk->hears;
+        const int heard = OMPI_SUCCESS == status ? hear(blocks, talk, rank, seq, piece, length)
+                                                 : mca_coll_solo_wait_box(module, rank, seq)->status;
+
+        status = OMPI_SUCCESS == status ? heard : status;
+    }
+    return status;
+}
+
+/*
+ * A rank says as much as there are boxes before it hears: so a late one holds up nobody at once, and where ranks take
+ * turns on a core they need fewer of them.
+ */
 static int talk_all(const struct blocks *blocks, const struct talk *talk, bool each, int status)
 {
     mca_coll_solo_module_t *module = blocks->module;
     const size_t piece = each ? module->segment_bytes / (size_t) module->size / 16 * 16 : module->segment_bytes;
-    const uint64_t numbers = (blocks->bytes + piece - 1) / piece;
-    int rc = status;
+    const uint64_t numbers = (blocks->bytes + piece - 1) / piece, first = module->seq + 1;
+    uint64_t said = 0;
 
-    for (uint64_t i = 0; i < numbers; ++i) {
-        const size_t length = least(piece, blocks->bytes - (size_t) i * piece);
-        const uint64_t seq = module->seq + 1 + i;
-
-        if (NOTHING != talk->says) {
-            mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
-
-            rc = OMPI_SUCCESS == rc ? fill(blocks, talk, box, piece, length) : rc;
-            mca_coll_solo_publish(box, seq, rc);
-        }
-        for (int k = 1; k < module->size && talk->hears_all; ++k) {
-            const int rank = (module->rank + k) % module->size;
-
-            if (OMPI_SUCCESS == rc) {
-                rc = hear(blocks, talk, rank, seq, piece, length);
-            } else {
-                (void) mca_coll_solo_wait_box(module, rank, seq);
-            }
-        }
-        if (!talk->hears_all && 0 <= talk->hears) {
-            const int heard = OMPI_SUCCESS == rc ? hear(blocks, talk, talk->hears, seq, piece, length)
-                                                 : mca_coll_solo_wait_box(module, talk->hears, seq)->status;
-
-            rc = OMPI_SUCCESS == rc ? heard : rc;
-        }
-        mca_coll_solo_finish(module, seq);
-    }
     module->seq += numbers;
-    return rc;
+    for (uint64_t heard = 0; heard < numbers; ++heard) {
+        for (; said < numbers && said < heard + SOLO_BOXES && NOTHING != talk->says; ++said) {
+            status
+                = say(blocks, talk, first + said, piece, least(piece, blocks->bytes - (size_t) said * piece), status);
+        }
+        status = hear_all(blocks, talk, first + heard, piece, least(piece, blocks->bytes - (size_t) heard * piece),
+                          status);
+        mca_coll_solo_finish(module, first + heard);
+    }
+    return status;
 }
 
 /* The own block, where it has to move at all. */

@@ -1,33 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_solo.h"
 
-/* From this many bytes on: how. The last row that fits decides; rows of a collective begin with 0 bytes. */
+/* Whether there is a core for each rank of the node. */
+enum { ROOMY = 1, CROWDED = 2, EITHER = 3 };
+
+/* Where, with how many ranks at least, from how many bytes on: how. The last row that fits decides. */
 struct rule {
     mca_coll_solo_collective_t collective;
+    int where;
+    int ranks;
     size_t bytes;
     mca_coll_solo_algorithm_t algorithm;
 };
 
+#define KIB *1024
+#define MIB *1048576
+
+/*
+ * Measured with bench/compare on two cores: ROOMY with 2 ranks, CROWDED with 4 and 8. There a memcpy is several times
+ * as fast as a single copy, which takes its time for each page, so that two of the one are often better than one of the
+ * other. Where the fallback was better, it is in the table. Rows for 3 ranks in ROOMY are reasoned: one root would
+ * reduce for all.
+ */
 static const struct rule rules[] = {
-    { SOLO_BARRIER, 0, SOLO_COPY },
-    { SOLO_BCAST, 0, SOLO_COPY },
-    { SOLO_BCAST, 1 << 20, SOLO_SINGLE_COPY },
-    { SOLO_REDUCE, 0, SOLO_COPY },
-    { SOLO_REDUCE, 16384, SOLO_SLICES },
-    { SOLO_REDUCE, 1 << 20, SOLO_SINGLE_COPY },
-    { SOLO_ALLREDUCE, 0, SOLO_COPY },
-    { SOLO_ALLREDUCE, 16384, SOLO_SLICES },
-    { SOLO_ALLREDUCE, 1 << 20, SOLO_SINGLE_COPY },
-    { SOLO_GATHER, 0, SOLO_COPY },
-    { SOLO_GATHER, 65536, SOLO_SINGLE_COPY },
-    { SOLO_SCATTER, 0, SOLO_COPY },
-    { SOLO_SCATTER, 65536, SOLO_SINGLE_COPY },
-    { SOLO_ALLGATHER, 0, SOLO_COPY },
-    { SOLO_ALLGATHER, 65536, SOLO_SINGLE_COPY },
-    { SOLO_REDUCE_SCATTER_BLOCK, 0, SOLO_COPY },
-    { SOLO_REDUCE_SCATTER_BLOCK, 65536, SOLO_SINGLE_COPY },
-    { SOLO_ALLTOALL, 0, SOLO_COPY },
-    { SOLO_ALLTOALL, 65536, SOLO_SINGLE_COPY },
+    { SOLO_BARRIER, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_BCAST, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_BCAST, EITHER, 2, 2 MIB, SOLO_SINGLE_COPY },
+    { SOLO_REDUCE, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_REDUCE, ROOMY, 2, 4 MIB, SOLO_FALLBACK },
+    { SOLO_REDUCE, ROOMY, 3, 64 KIB, SOLO_SLICES },
+    { SOLO_REDUCE, ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
+    { SOLO_ALLREDUCE, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_ALLREDUCE, ROOMY, 2, 128 KIB, SOLO_SLICES },
+    { SOLO_ALLREDUCE, EITHER, 3, 16 KIB, SOLO_SLICES },
+    { SOLO_ALLREDUCE, EITHER, 2, 8 MIB, SOLO_SINGLE_COPY },
+    { SOLO_GATHER, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_GATHER, EITHER, 2, 512 KIB, SOLO_FALLBACK },
+    { SOLO_SCATTER, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_SCATTER, EITHER, 2, 128 KIB, SOLO_SINGLE_COPY },
+    { SOLO_SCATTER, EITHER, 2, 1 MIB, SOLO_FALLBACK },
+    { SOLO_ALLGATHER, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_ALLGATHER, ROOMY, 2, 512 KIB, SOLO_SINGLE_COPY },
+    { SOLO_ALLGATHER, EITHER, 2, 2 MIB, SOLO_FALLBACK },
+    { SOLO_REDUCE_SCATTER_BLOCK, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_REDUCE_SCATTER_BLOCK, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+    { SOLO_REDUCE_SCATTER_BLOCK, CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
+    { SOLO_ALLTOALL, EITHER, 2, 0, SOLO_COPY },
+    { SOLO_ALLTOALL, ROOMY, 2, 64 KIB, SOLO_FALLBACK },
+    { SOLO_ALLTOALL, CROWDED, 2, 16 KIB, SOLO_FALLBACK },
 };
 
 /* Whether a box holds what the copy of a collective puts into it: at least one element, or one for each rank. */
@@ -40,12 +60,15 @@ static bool fits(const mca_coll_solo_module_t *module, mca_coll_solo_collective_
     return element <= SOLO_PIECE && element <= piece && 16 <= piece;
 }
 
-static mca_coll_solo_algorithm_t by_rules(mca_coll_solo_collective_t collective, size_t bytes)
+static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective,
+                                          size_t bytes)
 {
+    const int where = module->crowded ? CROWDED : ROOMY;
     mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
 
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-        if (rules[i].collective == collective && rules[i].bytes <= bytes) {
+        if (rules[i].collective == collective && 0 != (rules[i].where & where) && rules[i].ranks <= module->size
+            && rules[i].bytes <= bytes) {
             algorithm = rules[i].algorithm;
         }
     }
@@ -58,10 +81,11 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     const int wanted = mca_coll_solo_component.algorithms[collective];
     int rc = OMPI_SUCCESS;
 
-    *algorithm = SOLO_AUTO == wanted ? by_rules(collective, bytes) : (mca_coll_solo_algorithm_t) wanted;
-    if (SOLO_FALLBACK != *algorithm && SOLO_UNTRIED == module->state) {
+    /* Whether it is crowded is known when there is memory, on all ranks alike. */
+    if (SOLO_UNTRIED == module->state && SOLO_FALLBACK != wanted) {
         rc = mca_coll_solo_memory_make(module);
     }
+    *algorithm = SOLO_AUTO == wanted ? by_rules(module, collective, bytes) : (mca_coll_solo_algorithm_t) wanted;
     if (SOLO_READY != module->state || !fits(module, collective, element)) {
         *algorithm = SOLO_FALLBACK;
     } else if (SOLO_SINGLE_COPY == *algorithm && !module->single_copy) {

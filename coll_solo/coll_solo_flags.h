@@ -12,8 +12,7 @@
  *
  *  1. A rank that has something to say in seq fills its box and then publishes it: box->seq = seq.
  *  2. Who wants it waits until box->seq >= seq, and reads.
- *  3. A rank that wants nothing more of seq, nor of any number before it, says so: done = seq. It publishes no later
- *     number before, so that what it has published also tells that it is done with what was before.
+ *  3. A rank that wants nothing more of seq, nor of any number before it, says so: done = seq.
  *  4. A box is filled anew, for seq, when all ranks are done with seq - SOLO_BOXES.
  */
 #ifndef MCA_COLL_SOLO_FLAGS_H

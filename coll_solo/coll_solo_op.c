@@ -14,31 +14,17 @@ bool mca_coll_solo_dense(const ompi_datatype_t *datatype)
            && 0 == datatype->super.true_lb;
 }
 
-/* left op right to target, which may be right. */
-static void combine_two(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *left, const void *right,
-                        void *target)
-{
-    void *source = (void *) (uintptr_t) left;
-
-    if (target != right && ompi_op_is_intrinsic(op) && ompi_datatype_is_predefined(datatype)) {
-        ompi_3buff_op_reduce(op, source, (void *) (uintptr_t) right, target, (int) count, datatype);
-        return;
-    }
-    if (target != right) {
-        memcpy(target, right, count * datatype->super.size);
-    }
-    ompi_op_reduce(op, source, target, count, datatype);
-}
-
 void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *const *sources,
                            int source_count, void *target)
 {
     if (0 == count) {
         return;
     }
-    combine_two(op, datatype, count, sources[source_count - 2], sources[source_count - 1], target);
-    for (int i = source_count - 3; 0 <= i; --i) {
-        combine_two(op, datatype, count, sources[i], target, target);
+    if (target != sources[source_count - 1]) {
+        memcpy(target, sources[source_count - 1], count * datatype->super.size);
+    }
+    for (int i = source_count - 2; 0 <= i; --i) {
+        ompi_op_reduce(op, (void *) (uintptr_t) sources[i], target, count, datatype);
     }
 }
 

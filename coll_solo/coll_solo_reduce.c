@@ -67,42 +67,93 @@ static int copy(const struct reduce *reduce)
     return OMPI_SUCCESS;
 }
 
+/* One segment of a reduction in slices; its two numbers. */
+struct segment {
+    size_t first, count; /* elements */
+    uint64_t operands, results;
+};
+
+static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number)
+{
+    const size_t most = reduce->module->segment_bytes / reduce->element, first = number * most;
+
+    return (struct segment){ first, reduce->count - first < most ? reduce->count - first : most, seq + 2 * number + 1,
+                             seq + 2 * number + 2 };
+}
+
+/* Publishes the operand but for what this rank reduces itself. */
+static void say_operand(const struct reduce *reduce, const struct segment *segment)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const size_t element = reduce->element, count = segment->count;
+    const mca_coll_solo_range_t mine = mca_coll_solo_slice(count, element, module->rank, module->size, EVERYBODY);
+    const char *own = reduce->own + segment->first * element;
+    mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, segment->operands);
+
+    memcpy(box->data, own, mine.first * element);
+    memcpy(box->data + mine.end * element, own + mine.end * element, (count - mine.end) * element);
+    module->copied += (count - mine.end + mine.first) * element;
+    mca_coll_solo_publish(box, segment->operands, OMPI_SUCCESS);
+}
+
+static void say_result(const struct reduce *reduce, const struct segment *segment)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const size_t element = reduce->element;
+    const mca_coll_solo_range_t mine
+        = mca_coll_solo_slice(segment->count, element, module->rank, module->size, EVERYBODY);
+    mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, segment->results);
+
+    (void) mca_coll_solo_wait_boxes(module, segment->operands);
+    mca_coll_solo_combine(
+        reduce->op, reduce->datatype, mine.end - mine.first,
+        collect(reduce, segment->operands, mine.first * element, reduce->own + (segment->first + mine.first) * element),
+        module->size, box->data);
+    mca_coll_solo_publish(box, segment->results, OMPI_SUCCESS);
+}
+
+static void hear_results(const struct reduce *reduce, const struct segment *segment)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+
+    for (int i = 0; i < module->size; ++i) {
+        const int rank = (module->rank + i) % module->size;
+        const mca_coll_solo_range_t slice
+            = mca_coll_solo_slice(segment->count, reduce->element, rank, module->size, EVERYBODY);
+        const size_t bytes = (slice.end - slice.first) * reduce->element;
+
+        memcpy(reduce->rbuf + (segment->first + slice.first) * reduce->element,
+               mca_coll_solo_wait_box(module, rank, segment->results)->data, bytes);
+        module->copied += bytes;
+    }
+}
+
 /*
- * All publish their operands but for what they reduce themselves, each rank reduces a slice and publishes what comes
- * out, and who gets the result collects the slices. Two numbers for a segment.
+ * All publish their operands, each rank reduces a slice and publishes what comes out, and who gets the result collects
+ * the slices. The operand of the next segment is published before the results of this one are waited for. With
+ * MPI_IN_PLACE results overwrite operands of their own segment only.
  */
 static int slices(const struct reduce *reduce)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t element = reduce->element, segment = module->segment_bytes / element;
+    const size_t most = module->segment_bytes / reduce->element;
+    const size_t segments = (reduce->count + most - 1) / most;
+    const uint64_t seq = module->seq;
 
-    for (size_t done = 0; done < reduce->count; done += segment) {
-        const size_t count = reduce->count - done < segment ? reduce->count - done : segment;
-        const char *own = reduce->own + done * element;
-        const mca_coll_solo_range_t mine = mca_coll_solo_slice(count, element, module->rank, module->size, EVERYBODY);
-        const uint64_t operands = ++module->seq, results = ++module->seq;
-        mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, operands);
+    module->seq += 2 * segments;
+    for (size_t i = 0; i <= segments; ++i) {
+        const struct segment next = segment_at(reduce, seq, i), segment = segment_at(reduce, seq, 0 == i ? 0 : i - 1);
 
-        memcpy(box->data, own, mine.first * element);
-        memcpy(box->data + mine.end * element, own + mine.end * element, (count - mine.end) * element);
-        module->copied += (count - mine.end + mine.first) * element;
-        mca_coll_solo_publish(box, operands, OMPI_SUCCESS);
-        box = mca_coll_solo_own_box(module, results);
-        (void) mca_coll_solo_wait_boxes(module, operands);
-        mca_coll_solo_combine(reduce->op, reduce->datatype, mine.end - mine.first,
-                              collect(reduce, operands, mine.first * element, own + mine.first * element), module->size,
-                              box->data);
-        mca_coll_solo_publish(box, results, OMPI_SUCCESS);
-        for (int i = 0; i < module->size && NULL != reduce->rbuf; ++i) {
-            const int rank = (module->rank + i) % module->size;
-            const mca_coll_solo_range_t slice = mca_coll_solo_slice(count, element, rank, module->size, EVERYBODY);
-            const size_t bytes = (slice.end - slice.first) * element;
-
-            memcpy(reduce->rbuf + (done + slice.first) * element, mca_coll_solo_wait_box(module, rank, results)->data,
-                   bytes);
-            module->copied += bytes;
+        if (i < segments) {
+            say_operand(reduce, &next);
         }
-        mca_coll_solo_finish(module, results);
+        if (0 < i) {
+            say_result(reduce, &segment);
+            if (NULL != reduce->rbuf) {
+                hear_results(reduce, &segment);
+            }
+            mca_coll_solo_finish(module, segment.results);
+        }
     }
     return OMPI_SUCCESS;
 }

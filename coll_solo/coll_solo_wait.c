@@ -78,9 +78,5 @@ int mca_coll_solo_wait_boxes(mca_coll_solo_module_t *module, uint64_t seq)
 
         rc = OMPI_SUCCESS == rc ? status : rc;
     }
-    /* By rule 3: who has published this one is done with all before. */
-    if (module->all_done < seq - 1) {
-        module->all_done = seq - 1;
-    }
     return rc;
 }

@@ -209,7 +209,7 @@ t_check "it says nothing unless asked" test_silent
 t_check "4 MB bcast, 2 ranks: each byte moves once" test_moves 2 $((3 << 22)) 0 bcast
 t_check "4 MB bcast, 4 ranks: each byte moves once for each receiver" test_moves 4 $((9 << 22)) 0 bcast
 t_check "4 MB allreduce, 4 ranks: each rank reads 3/4 of its slice's operands and 3/4 of the result" \
-    test_moves 4 $((3 * 4 * (3 + 3) * (1 << 20))) 0 allreduce
+    test_moves 4 $((3 * 4 * (3 + 3) * (1 << 20))) 0 allreduce --mca coll_solo_allreduce_algorithm single_copy
 t_check "4 MB bcast, 4 ranks, without single copy: into shared memory, and out of it for each receiver" \
     test_moves 4 0 $((12 << 22)) bcast --mca coll_solo_single_copy off
 t_check "a rank without free file descriptors: one message, all fall back" test_without_memory '/proc/' --no-files 2
