@@ -100,10 +100,17 @@ typedef struct mca_coll_solo_module_t {
     mca_coll_solo_fallback_t fallbacks[SOLO_COLLECTIVE_COUNT];
     mca_coll_solo_state_t state;
     mca_coll_solo_memory_t memory;
-    size_t segment_bytes;           /**< what a box holds */
-    bool single_copy;               /**< all ranks may copy from and to all others */
-    bool crowded;                   /**< the node has more ranks than cores */
-    int looks;                      /**< at a flag before others get their turn, see coll_solo_wait.c */
+    size_t segment_bytes; /**< what a box holds */
+    bool single_copy;     /**< all ranks may copy from and to all others */
+    bool crowded;         /**< the node has more ranks than cores */
+    int looks;            /**< at a flag before others get their turn, see coll_solo_wait.c */
+    int groups;           /**< 1: all ranks are in one, and the layout is flat */
+    int *group_of;        /**< [size] numbered as ranks meet them */
+    int *leaders;         /**< [groups] the lowest rank of each */
+    int leader;           /**< of this rank's group */
+    int *members;         /**< [member_count] the ranks of this rank's group */
+    int member_count;
+    bool in_order;                  /**< every group holds consecutive ranks */
     uint64_t seq;                   /**< the last number in use */
     uint64_t all_done;              /**< all ranks are known to be done with this number */
     void *scratch[2];               /**< SOLO_PIECE bytes each, made at first use */
@@ -128,6 +135,14 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module);
 
 /** Lets go of it. */
 void mca_coll_solo_memory_free(mca_coll_solo_module_t *module);
+
+/* -- coll_solo_groups.c -------------------------------------------------------------------------------------------- */
+
+/** On rank 0: finds the groups, and writes them into the shared memory. */
+void mca_coll_solo_groups_find(mca_coll_solo_module_t *module);
+
+/** On every rank, when they are there: the module's maps. @returns OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE */
+int mca_coll_solo_groups_make(mca_coll_solo_module_t *module);
 
 /* -- coll_solo_wait.c ---------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_solo.h"
 
+#include <string.h>
+
 /* Least bytes of a segment where a message is cut only to let root and others copy at once. */
 enum { LEAST_SEGMENT = 4096 };
 
@@ -24,11 +26,41 @@ static size_t segment_size(const mca_coll_solo_module_t *module, size_t bytes)
     return module->crowded || segment > module->segment_bytes ? module->segment_bytes : segment;
 }
 
+/* Whom this rank reads from: the root, or, in another group than the root's, the leader; that one reads from the root.
+ */
+static int source_of(const struct bcast *bcast)
+{
+    const mca_coll_solo_module_t *module = bcast->module;
+
+    return module->group_of[module->rank] == module->group_of[bcast->root] || module->rank == module->leader
+               ? bcast->root
+               : module->leader;
+}
+
+/* Puts a segment into this rank's box, for others: out of the message, or as it comes from the root. */
+static int pass_on(struct bcast *bcast, uint64_t seq, const mca_coll_solo_box_t *from, size_t length, int status)
+{
+    mca_coll_solo_module_t *module = bcast->module;
+    mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
+
+    if (OMPI_SUCCESS == status && NULL == from) {
+        status = mca_coll_solo_data_get(module, &bcast->data, box->data, length);
+    } else if (OMPI_SUCCESS == status) {
+        memcpy(box->data, from->data, length);
+        module->copied += length;
+    }
+    mca_coll_solo_publish(box, seq, status);
+    return status;
+}
+
 /* The root fills its boxes, the others empty them. A rank that fails goes on, so that the others need not wait. */
 static int copy(struct bcast *bcast)
 {
     mca_coll_solo_module_t *module = bcast->module;
     const size_t segment = segment_size(module, bcast->bytes);
+    const int source = source_of(bcast);
+    const bool leads
+        = module->rank == module->leader && module->group_of[module->rank] != module->group_of[bcast->root];
     int rc = OMPI_SUCCESS;
 
     for (size_t done = 0; done < bcast->bytes; done += segment) {
@@ -36,14 +68,15 @@ static int copy(struct bcast *bcast)
         const uint64_t seq = ++module->seq;
 
         if (module->rank == bcast->root) {
-            mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
-
-            rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_get(module, &bcast->data, box->data, length) : rc;
-            mca_coll_solo_publish(box, seq, rc);
+            rc = pass_on(bcast, seq, NULL, length, rc);
         } else {
-            const mca_coll_solo_box_t *box = mca_coll_solo_wait_box(module, bcast->root, seq);
+            const mca_coll_solo_box_t *box = mca_coll_solo_wait_box(module, source, seq);
 
             rc = OMPI_SUCCESS == rc ? box->status : rc;
+            if (leads) {
+                (void) pass_on(bcast, seq, box, length, box->status);
+                box = mca_coll_solo_box(&module->memory, module->rank, seq);
+            }
             rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_put(module, &bcast->data, box->data, length) : rc;
         }
         mca_coll_solo_finish(module, seq);

@@ -225,29 +225,34 @@ static int find_single_copy(mca_coll_solo_module_t *module)
     mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, module->rank);
     char why[FAILURE_TEXT] = "";
     volatile uint64_t probe = new_token() ^ (uint64_t) module->rank;
-    int roomy = is_crowded() ? 0 : 1, refused;
+    int roomy = is_crowded() ? 0 : 1, able, refused;
     bool can;
 
     area->pid = getpid();
     area->probe = (uint64_t) (uintptr_t) &probe;
     area->token = probe;
+    if (0 == module->rank) {
+        mca_coll_solo_groups_find(module);
+    }
     refused = lowest(module, true, &roomy);
     if (0 > refused) {
         return refused;
     }
     module->crowded = 0 == roomy;
+    able = OMPI_SUCCESS == mca_coll_solo_groups_make(module) ? 1 : 0;
     can = try_single_copy(module, why);
-    refused = lowest(module, can, &roomy);
-    if (0 > refused) {
-        return refused;
+    refused = lowest(module, can, &able);
+    if (0 > refused || 0 == able) {
+        return 0 > refused ? refused : OMPI_ERR_OUT_OF_RESOURCE;
     }
     module->single_copy = module->size == refused;
     if (module->rank == refused) {
         SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: no single copy (%s); large messages go through shared memory",
                      module->comm->c_name, module->comm->c_contextid, module->rank, why);
     } else if (module->single_copy && 0 == module->rank) {
-        SOLO_VERBOSE(1, "coll:solo: %s (cid %d): %d ranks, %zu bytes of shared memory, single copy%s",
-                     module->comm->c_name, module->comm->c_contextid, module->size, module->memory.bytes,
+        SOLO_VERBOSE(1, "coll:solo: %s (cid %d): %d ranks in %d group%s, %zu bytes of shared memory, single copy%s",
+                     module->comm->c_name, module->comm->c_contextid, module->size, module->groups,
+                     1 == module->groups ? "" : "s", module->memory.bytes,
                      module->crowded ? ", more ranks than cores" : "");
     }
     return OMPI_SUCCESS;

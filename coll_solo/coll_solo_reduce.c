@@ -67,6 +67,60 @@ static int copy(const struct reduce *reduce)
     return OMPI_SUCCESS;
 }
 
+/* Puts operands of some ranks, in their order, together. */
+static void combine_of(const struct reduce *reduce, const int *ranks, int count, uint64_t seq, size_t elements,
+                       void *target)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+
+    for (int i = 0; i < count; ++i) {
+        module->sources[i] = mca_coll_solo_wait_box(module, ranks[i], seq)->data;
+    }
+    mca_coll_solo_combine(reduce->op, reduce->datatype, elements, module->sources, count, target);
+}
+
+/*
+ * As copy, in groups: a leader reduces its group's operands, the leaders' results are reduced by each of them, or by
+ * the root alone, and the others of a group get it from their leader. Three numbers for a segment.
+ */
+static int copy_in_groups(const struct reduce *reduce)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const size_t segment = module->segment_bytes / reduce->element;
+    const int *own_group = module->members;
+
+    for (size_t done = 0; done < reduce->count; done += segment) {
+        const size_t count = reduce->count - done < segment ? reduce->count - done : segment;
+        const size_t offset = done * reduce->element, bytes = count * reduce->element;
+        const uint64_t operands = module->seq + 1, partial = operands + 1, results = operands + 2;
+        mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, operands);
+
+        module->seq = results;
+        memcpy(box->data, reduce->own + offset, bytes);
+        module->copied += bytes;
+        mca_coll_solo_publish(box, operands, OMPI_SUCCESS);
+        if (module->rank == module->leader) {
+            box = mca_coll_solo_own_box(module, partial);
+            combine_of(reduce, own_group, module->member_count, operands, count, box->data);
+            mca_coll_solo_publish(box, partial, OMPI_SUCCESS);
+        }
+        if (EVERYBODY == reduce->root && module->rank == module->leader) {
+            box = mca_coll_solo_own_box(module, results);
+            combine_of(reduce, module->leaders, module->groups, partial, count, box->data);
+            mca_coll_solo_publish(box, results, OMPI_SUCCESS);
+        }
+        if (EVERYBODY == reduce->root) {
+            memcpy(reduce->rbuf + offset, mca_coll_solo_wait_box(module, module->leader, results)->data, bytes);
+            module->copied += bytes;
+        } else if (module->rank == reduce->root) {
+            combine_of(reduce, module->leaders, module->groups, partial, count, reduce->rbuf + offset);
+            module->copied += bytes;
+        }
+        mca_coll_solo_finish(module, results);
+    }
+    return OMPI_SUCCESS;
+}
+
 /* One segment of a reduction in slices; its two numbers. */
 struct segment {
     size_t first, count; /* elements */
@@ -228,7 +282,10 @@ static int run(struct reduce *reduce, mca_coll_solo_algorithm_t algorithm)
 {
     switch (algorithm) {
     case SOLO_COPY:
-        return copy(reduce);
+        /* Ranks that alternate between groups would be combined in another order. */
+        return 1 < reduce->module->groups && (reduce->module->in_order || ompi_op_is_commute(reduce->op))
+                   ? copy_in_groups(reduce)
+                   : copy(reduce);
     case SOLO_SLICES:
         return slices(reduce);
     default:

@@ -52,7 +52,7 @@ trap 'exit 130' INT TERM
 run() {                             # run RANKS [mpirun options] PROGRAM ...
     local ranks=$1
     shift
-    timeout -k 5 "$LIMIT" "${prefix[@]}" mpirun "${root[@]}" --oversubscribe --bind-to none -n "$ranks" "$@" \
+    timeout -k 5 "$LIMIT" "${prefix[@]}" mpirun "${root[@]}" --oversubscribe "${binding[@]}" -n "$ranks" "$@" \
         </dev/null >"$tmp/out" 2>"$tmp/err"
 }
 
@@ -85,6 +85,12 @@ test_used() {
 
 test_silent() {
     run 4 "${SOLO[@]}" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && [[ ! -s $tmp/err ]]
+}
+
+# The machine description is one that hwloc made ("pack:2 [numa] core:1 pu:1").
+test_groups() {                     # test_groups MAP
+    run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --map-by "$1" \
+        "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 1 'MPI_COMM_WORLD .*: 4 ranks in 2 groups'
 }
 
 # ---------------------------------------------------------------- copies
@@ -168,7 +174,7 @@ gone() {                            # all ranks, within 30 seconds
 # Nothing has a name while it runs, so nothing can be left.
 test_nameless() {
     start_forever && [[ $(grep -c 'rw-s.*memfd:coll_solo (deleted)' "/proc/${ranks[1]}/maps") -ge 1 ]] &&
-        [[ -z $(find /dev/shm "${TMPDIR:-/tmp}" -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
+        [[ -z $(find /dev/shm "${TMPDIR:-/tmp}"/ompi.* -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
 }
 
 test_one_killed() {
@@ -181,7 +187,7 @@ test_all_killed() {
     start_forever && kill -KILL "${ranks[@]}" && gone || return 1
     wait "$job"
     job=''
-    [[ -z $(find /dev/shm "${TMPDIR:-/tmp}" -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
+    [[ -z $(find /dev/shm "${TMPDIR:-/tmp}"/ompi.* -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]
 }
 
 # ---------------------------------------------------------------- main
@@ -194,7 +200,7 @@ for folder in ${BUILD:+"$BUILD"} . .. "$HERE/.."; do
     fi
 done
 [[ -n ${build:-} ]] || { echo "test_solo.sh: no build with components/ and tests/mpi_solo: run make check-mpi" >&2; exit 2; }
-prefix=() root=()
+prefix=() root=() binding=(--bind-to none)
 ((EUID != 0)) || root=(--allow-run-as-root)
 # What the caller has set for his own jobs is not for the tests.
 for name in "${!OMPI_MCA_coll@}"; do
@@ -206,6 +212,10 @@ t_check "by default it is not used" test_unused
 t_check "--mca coll_solo_priority -1 switches it off" test_unused --mca coll_solo_priority -1
 t_check "--mca coll_solo_priority 100: all its collectives go through it" test_used
 t_check "it says nothing unless asked" test_silent
+binding=(--bind-to socket:overload-allowed)
+t_check "ranks on two sockets, one after another, are two groups" test_groups socket
+t_check "ranks on two sockets, filled one by one, are two groups" test_groups slot
+binding=(--bind-to none)
 t_check "4 MB bcast, 2 ranks: each byte moves once" test_moves 2 $((3 << 22)) 0 bcast
 t_check "4 MB bcast, 4 ranks: each byte moves once for each receiver" test_moves 4 $((9 << 22)) 0 bcast
 t_check "4 MB allreduce, 4 ranks: each rank reads 3/4 of its slice's operands and 3/4 of the result" \

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Which ranks of a node share a part of it, as the runtime has found through hwloc where they are bound.
+ *
+ * A header and not a library for the reason given in coll_variables.h.
+ */
+#ifndef COLL_PLACES_H
+#define COLL_PLACES_H
+
+#include "ompi_config.h"
+
+#include <stdlib.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/group/group.h"
+#include "opal/mca/hwloc/base/base.h"
+#include "opal/mca/pmix/pmix.h"
+
+/* Where a process is bound; NULL where it is not bound, or of another job: of those some ranks of the node may know it
+ * and some not. To be freed. */
+static inline char *coll_places_get(ompi_communicator_t *comm, int rank)
+{
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+    char *place = NULL;
+    int rc;
+
+    if (name.jobid != OMPI_PROC_MY_NAME->jobid) {
+        return NULL;
+    }
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_LOCALITY_STRING, &name, &place, OPAL_STRING);
+    return OPAL_SUCCESS == rc ? place : NULL;
+}
+
+/* Numbers the ranks by what they share; returns how many numbers there are. */
+static inline int coll_places_number(char *const *places, int count, opal_hwloc_locality_t what, int *first_of,
+                                     int *part_of)
+{
+    int parts = 0;
+
+    for (int i = 0; i < count; ++i) {
+        int part = 0;
+
+        while (part < parts && 0 == (opal_hwloc_compute_relative_locality(places[first_of[part]], places[i]) & what)) {
+            ++part;
+        }
+        if (part == parts) {
+            first_of[parts++] = i;
+        }
+        part_of[i] = part;
+    }
+    return parts;
+}
+
+/**
+ * Numbers the parts of a node that ranks are in, by the first kind of part of which there are several with several
+ * ranks.
+ *
+ * @param members [count] ranks of comm on this node
+ * @param kinds what makes a part, such as OPAL_PROC_ON_SOCKET; the first one that divides the ranks is taken
+ * @param part_of [count] the number of each rank's part, in the order in which they meet them
+ * @returns the number of parts; 1 where there is but one, or it is not known (then part_of is not set)
+ */
+static inline int coll_places_find(ompi_communicator_t *comm, const int *members, int count,
+                                   const opal_hwloc_locality_t *kinds, int kind_count, int *part_of)
+{
+    char **places = calloc((size_t) count, sizeof(*places));
+    int *first_of = malloc((size_t) count * sizeof(int));
+    int known = 0, parts = 1;
+
+    if (NULL != places && NULL != first_of) {
+        while (known < count && NULL != (places[known] = coll_places_get(comm, members[known]))) {
+            ++known;
+        }
+        for (int i = 0; i < kind_count && known == count && 1 == parts; ++i) {
+            parts = coll_places_number(places, count, kinds[i], first_of, part_of);
+            if (parts == count) {
+                parts = 1; /* a group of one is none */
+            }
+        }
+    }
+    for (int i = 0; i < known; ++i) {
+        free(places[i]);
+    }
+    free(places);
+    free(first_of);
+    return parts;
+}
+
+#endif
