@@ -163,6 +163,7 @@ typedef struct mca_coll_han_module_t {
     bool by_file; /**< the rules of the user's file come before the built-in ones */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT]; /**< each made when it is first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
+    const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */
     struct mca_coll_han_watch_t *watch; /**< gets what the steps of calls cost; NULL: nobody wants to know */
     void *scratch;                      /**< temporary memory kept between calls */
     size_t scratch_bytes;
@@ -380,23 +381,18 @@ enum { HAN_TUNE_VERSION = 1 };
 typedef struct mca_coll_han_tune_t {
     int version; /**< HAN_TUNE_VERSION of the component */
     /**
-     * Does a blocking call by these parameters, whatever the rules and the user say; HAN_FALLBACK is the component that
-     * would do it without HAN. Collective over the module's communicator.
+     * From now on calls on the module's communicator are done by these parameters, as far as they serve a call, whatever
+     * the rules and the user say; HAN_FALLBACK: by what would do it without HAN. On all ranks alike.
      *
-     * @param watch of algorithms that go level by level: gets what the steps have cost; NULL: nobody wants to know
+     * @param params kept by the caller; NULL: as the rules and the user say
+     * @param watch of calls that go level by level: gets what the steps have cost; NULL: nobody wants to know
      */
-    int (*run)(mca_coll_han_module_t *module, mca_coll_han_collective_t collective, const mca_coll_adapt_call_t *call,
-               const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
-    /** What the rules and the user say. */
-    int (*decide)(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                  const mca_coll_adapt_call_t *call, mca_coll_han_params_t *params);
-    /** Whether a component can be used at a level, on this rank. Collective over the module's communicator. */
+    void (*force)(mca_coll_han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
+    /** Makes the topology and the levels, as the first call would. Collective over the module's communicator. */
+    int (*prepare)(mca_coll_han_module_t *module);
+    /** Whether a component can be used at a level, on this rank. */
     bool (*has)(mca_coll_han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
     const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
-    const char *const *collectives;                          /**< names */
-    const char *const *submodules;                           /**< names */
-    const mca_coll_han_algorithm_t *algorithms;              /**< names */
-    const mca_coll_han_submodule_t (*choices)[HAN_CHOICE_COUNT]; /**< by level */
 } mca_coll_han_tune_t;
 
 extern const mca_coll_han_tune_t mca_coll_han_tune;

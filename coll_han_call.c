@@ -114,10 +114,13 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         .anywhere = mca_coll_han_component.reproducible,
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
+    static const mca_coll_han_settings_t none = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
     const mca_coll_han_params_t *rule;
 
     rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
-    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
+    if (OMPI_SUCCESS == rc && NULL != module->forced) {
+        *params = mca_coll_han_decide(&input, module->forced, &none);
+    } else if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };
     } else {
         rc = OMPI_SUCCESS == rc ? mca_coll_han_table_find(module, &input, &rule) : rc;
