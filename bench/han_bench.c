@@ -78,12 +78,15 @@ struct side {
     int many;       /* a block for each rank, or only one */
 };
 
+/* Whose operands are combined. */
+enum reduces { NONE, ALL, LOWER };
+
 struct collective {
     const char *name;
     const char *help;
     struct side send;
     struct side recv;
-    int reduces;
+    enum reduces reduces;
     int in_place;   /* the root sends from its receive buffer */
     void (*run)(const struct call *c);
     int (*start)(const struct call *c, const struct segment *s, MPI_Request *request);  /* of nonblocking ones */
@@ -128,6 +131,72 @@ static void run_gather(const struct call *c)
 static void run_scatter(const struct call *c)
 {
     MPI_Scatter(c->send, c->count, c->type, c->recv, c->count, c->type, c->root, c->comm);
+}
+
+/* The v-forms, with blocks of one size: so that they compare with the others. */
+struct vector {
+    int *counts;
+    int *places;
+};
+
+static const struct vector *vector_of(const struct call *c)
+{
+    static struct vector v;
+    static int made_for = -1;
+    int ranks;
+
+    MPI_Comm_size(c->comm, &ranks);
+    if (NULL == v.counts) {
+        v.counts = malloc(sizeof(int) * (size_t) ranks);
+        v.places = malloc(sizeof(int) * (size_t) ranks);
+        if (NULL == v.counts || NULL == v.places) {
+            MPI_Abort(c->comm, 2);
+        }
+    }
+    for (int r = 0; made_for != c->count && r < ranks; ++r) {
+        v.counts[r] = c->count;
+        v.places[r] = r * c->count;
+    }
+    made_for = c->count;
+    return &v;
+}
+
+static void run_allgatherv(const struct call *c)
+{
+    const struct vector *v = vector_of(c);
+
+    MPI_Allgatherv(c->send, c->count, c->type, c->recv, v->counts, v->places, c->type, c->comm);
+}
+
+static void run_alltoallv(const struct call *c)
+{
+    const struct vector *v = vector_of(c);
+
+    MPI_Alltoallv(c->send, v->counts, v->places, c->type, c->recv, v->counts, v->places, c->type, c->comm);
+}
+
+static void run_gatherv(const struct call *c)
+{
+    const struct vector *v = vector_of(c);
+
+    MPI_Gatherv(c->send, c->count, c->type, c->recv, v->counts, v->places, c->type, c->root, c->comm);
+}
+
+static void run_scatterv(const struct call *c)
+{
+    const struct vector *v = vector_of(c);
+
+    MPI_Scatterv(c->send, v->counts, v->places, c->type, c->recv, c->count, c->type, c->root, c->comm);
+}
+
+static void run_reduce_scatter(const struct call *c)
+{
+    MPI_Reduce_scatter(c->send, c->recv, vector_of(c)->counts, c->type, c->op, c->comm);
+}
+
+static void run_scan(const struct call *c)
+{
+    MPI_Scan(c->send, c->recv, c->count, c->type, c->op, c->comm);
 }
 
 static void run_barrier(const struct call *c)
@@ -216,33 +285,45 @@ static double bound_rooted(const struct shape *s)
 static const struct collective collectives[] = {
     /* name, help,                                      send,           recv, reduces, in place, run, start, bound */
     { "bcast", "one rank's data to all",
-      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, NULL, bound_one },
+      { NOBODY, 0 },   { EVERYONE, 0 }, NONE, 1, run_bcast, NULL, bound_one },
     { "reduce", "the sum over all ranks, at the root",
-      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, NULL, bound_one },
+      { EVERYONE, 0 }, { ROOT, 0 },     ALL, 0, run_reduce, NULL, bound_one },
     { "allreduce", "the sum over all ranks, at every rank",
-      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, NULL, bound_allreduce },
+      { EVERYONE, 0 }, { EVERYONE, 0 }, ALL, 0, run_allreduce, NULL, bound_allreduce },
     { "allgather", "every rank's block to every rank",
-      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, NULL, bound_others },
+      { EVERYONE, 0 }, { EVERYONE, 1 }, NONE, 0, run_allgather, NULL, bound_others },
     { "alltoall", "a block of its own from each rank to each rank",
-      { EVERYONE, 1 }, { EVERYONE, 1 }, 0, 0, run_alltoall, NULL, bound_alltoall },
+      { EVERYONE, 1 }, { EVERYONE, 1 }, NONE, 0, run_alltoall, NULL, bound_alltoall },
     { "gather", "every rank's block to the root",
-      { EVERYONE, 0 }, { ROOT, 1 },     0, 0, run_gather, NULL, bound_rooted },
+      { EVERYONE, 0 }, { ROOT, 1 },     NONE, 0, run_gather, NULL, bound_rooted },
     { "scatter", "a block from the root to each rank",
-      { ROOT, 1 },     { EVERYONE, 0 }, 0, 0, run_scatter, NULL, bound_rooted },
+      { ROOT, 1 },     { EVERYONE, 0 }, NONE, 0, run_scatter, NULL, bound_rooted },
     { "reduce_scatter_block", "each rank gets its block of the sum",
-      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, NULL, bound_others },
+      { EVERYONE, 1 }, { EVERYONE, 0 }, ALL, 0, run_reduce_scatter_block, NULL, bound_others },
+    { "allgatherv", "as allgather",
+      { EVERYONE, 0 }, { EVERYONE, 1 }, NONE, 0, run_allgatherv, NULL, bound_others },
+    { "alltoallv", "as alltoall",
+      { EVERYONE, 1 }, { EVERYONE, 1 }, NONE, 0, run_alltoallv, NULL, bound_alltoall },
+    { "gatherv", "as gather",
+      { EVERYONE, 0 }, { ROOT, 1 },     NONE, 0, run_gatherv, NULL, bound_rooted },
+    { "scatterv", "as scatter",
+      { ROOT, 1 },     { EVERYONE, 0 }, NONE, 0, run_scatterv, NULL, bound_rooted },
+    { "reduce_scatter", "as reduce_scatter_block",
+      { EVERYONE, 1 }, { EVERYONE, 0 }, ALL, 0, run_reduce_scatter, NULL, bound_others },
+    { "scan", "the sum over the ranks up to the own one, at every rank",
+      { EVERYONE, 0 }, { EVERYONE, 0 }, LOWER, 0, run_scan, NULL, bound_one },
     { "barrier", "wait for all ranks; the size does not matter",
-      { NOBODY, 0 },   { NOBODY, 0 },   0, 0, run_barrier, NULL, bound_none },
+      { NOBODY, 0 },   { NOBODY, 0 },   NONE, 0, run_barrier, NULL, bound_none },
     { "ibcast", "nonblocking bcast, waited for at once",
-      { NOBODY, 0 },   { EVERYONE, 0 }, 0, 1, run_bcast, start_bcast, bound_one },
+      { NOBODY, 0 },   { EVERYONE, 0 }, NONE, 1, run_bcast, start_bcast, bound_one },
     { "ireduce", "nonblocking reduce, waited for at once",
-      { EVERYONE, 0 }, { ROOT, 0 },     1, 0, run_reduce, start_reduce, bound_one },
+      { EVERYONE, 0 }, { ROOT, 0 },     ALL, 0, run_reduce, start_reduce, bound_one },
     { "iallreduce", "nonblocking allreduce, waited for at once",
-      { EVERYONE, 0 }, { EVERYONE, 0 }, 1, 0, run_allreduce, start_allreduce, bound_allreduce },
+      { EVERYONE, 0 }, { EVERYONE, 0 }, ALL, 0, run_allreduce, start_allreduce, bound_allreduce },
     { "iallgather", "nonblocking allgather, waited for at once",
-      { EVERYONE, 0 }, { EVERYONE, 1 }, 0, 0, run_allgather, start_allgather, bound_others },
+      { EVERYONE, 0 }, { EVERYONE, 1 }, NONE, 0, run_allgather, start_allgather, bound_others },
     { "ireduce_scatter_block", "nonblocking reduce_scatter_block, waited for at once",
-      { EVERYONE, 1 }, { EVERYONE, 0 }, 1, 0, run_reduce_scatter_block, start_reduce_scatter_block,
+      { EVERYONE, 1 }, { EVERYONE, 0 }, ALL, 0, run_reduce_scatter_block, start_reduce_scatter_block,
       bound_others },
 };
 #define N_COLLECTIVES ((int) (sizeof(collectives) / sizeof(collectives[0])))
@@ -574,7 +655,7 @@ static struct pattern expected_block(const struct bench *b, uint64_t seed, int r
 
     if (coll->reduces) {
         p.weight = p.mask = 0;
-        for (int r = 0; r < b->ranks; ++r) {
+        for (int r = 0; r < (LOWER == coll->reduces ? b->rank + 1 : b->ranks); ++r) {
             p.weight += weight_of(seed, r);
             p.mask ^= weight_of(seed, r);
         }
