@@ -214,6 +214,7 @@ struct call {
     struct side sides[SIDES];
     MPI_Op op;
     MPI_Request request;
+    int code; /* the first error that MPI has returned */
     bool failed;
     char why[CALL_TEXT]; /* the first failure */
 };
@@ -232,6 +233,9 @@ void call_again(struct call *c);
 
 /** Looks at all that is in the buffers, between the data and around them. The call must have ended. */
 void call_check(struct call *c);
+
+/** Looks only around the buffers: where a call has failed, what is in them is anything. */
+void call_check_guards(struct call *c);
 
 /** Frees all of it. */
 void call_close(struct call *c);

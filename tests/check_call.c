@@ -428,8 +428,14 @@ static void expect_image(struct call *c, int s)
         call_expect(c, false, "byte %zu of %zu of the %s is %#x, not %#x", i, side->span, side_names[s],
                     side->memory[i], side->image[i]);
     }
-    call_expect(c, guards_untouched(side->memory, side->span, c->rank), "bytes before or past the %s were written",
-                side_names[s]);
+}
+
+void call_check_guards(struct call *c)
+{
+    for (int s = 0; s < SIDES; ++s) {
+        call_expect(c, guards_untouched(c->sides[s].memory, c->sides[s].span, c->rank),
+                    "bytes before or past the %s were written", side_names[s]);
+    }
 }
 
 void call_check(struct call *c)
@@ -443,6 +449,7 @@ void call_check(struct call *c)
     for (int s = 0; s < SIDES; ++s) {
         expect_image(c, s);
     }
+    call_check_guards(c);
 }
 
 /* ---- its life ---- */
@@ -453,6 +460,7 @@ static void call_expect_code(struct call *c, const char *what, int code)
     int length;
 
     if (MPI_SUCCESS != code) {
+        c->code = MPI_SUCCESS == c->code ? code : c->code;
         MPI_Error_string(code, text, &length);
         call_expect(c, false, "%s failed: %s", what, text);
     }

@@ -40,6 +40,7 @@ check SHAPE by MAP                 | SHAPE   | MAP  | 120 |                     
 random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 |                                          | mpi_check --random 3
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 known faults of Open MPI           | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
+something inside fails             | 2,2,2,2 | node | 120 |                                          | mpi_failures
 fault 11664, gather by node        | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
 fault 11441, short last segment    | 4,4,4,4 | slot |  60 |                                          | mpi_faults --ragged
 fault 10514, module out of range   | 4,4,4,4 | slot |  60 | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What happens where something inside fails. HAN calls collectives of other components on the communicators that it has
+ * made, and ADAPT has messages; both are replaced here, by functions that do the same, or fail at a chosen call. Then
+ * the MPI call must return that error on each rank that has met it, none may hang, nothing is written outside of a
+ * buffer, and the next call must be right.
+ *
+ * Compiled with Open MPI's internal headers, and so for one version of it.
+ */
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/pml/pml.h"
+
+#include "coll_adapt/coll_adapt.h"
+
+#define T_TEXT 1024
+#include "mpi_test.h"
+
+#include "check.h"
+
+static long segment = 256;
+static long seed = 1;
+static long only = -1;
+static long not_kept = 0;
+
+/* What an inner call returns; no component makes it up by itself. */
+enum { CODE = MPI_ERR_NO_SPACE };
+
+/* Where something fails: a collective of a level, one on the communicator itself, or a message. */
+enum place { LOW, UP, ITSELF, MESSAGE };
+
+static struct {
+    bool armed;
+    enum place place;
+    long call; /* the number of the one that fails */
+    int victim;
+    long seen;
+    bool hit;
+    long made; /* failures, on any rank */
+} fault;
+
+/* Counts a call; true for the one that is to fail. */
+static bool fails(enum place place)
+{
+    if (!fault.armed || place != fault.place || fault.seen++ != fault.call) {
+        return false;
+    }
+    fault.hit = true;
+    return true;
+}
+
+/* ---- collectives of modules on HAN's communicators ---- */
+
+static enum place place_of(const ompi_communicator_t *comm)
+{
+    return 0 == strncmp("HAN LOW", comm->c_name, 7) ? LOW : 0 == strncmp("HAN UP", comm->c_name, 6) ? UP : ITSELF;
+}
+
+/* A module whose functions are replaced, and what they were. */
+struct replaced {
+    mca_coll_base_module_t *module;
+    mca_coll_base_module_t before;
+};
+
+enum { MOST_REPLACED = 256 };
+
+static struct replaced replaced[MOST_REPLACED];
+static int replaced_count;
+
+static const struct replaced *find_replaced(const void *module)
+{
+    for (int i = 0; i < replaced_count; ++i) {
+        if (module == replaced[i].module) {
+            return &replaced[i];
+        }
+    }
+    return NULL;
+}
+
+/* One that fails, or does as before. */
+#define REPLACEMENT(name, parameters, ...)                                                                             \
+    static int fail_##name parameters                                                                                  \
+    {                                                                                                                  \
+        return fails(place_of(comm)) ? CODE : find_replaced(module)->before.coll_##name(__VA_ARGS__);                  \
+    }
+
+REPLACEMENT(bcast,
+            (void *buffer, int count, ompi_datatype_t *type, int root, ompi_communicator_t *comm,
+             mca_coll_base_module_t *module),
+            buffer, count, type, root, comm, module)
+REPLACEMENT(ibcast,
+            (void *buffer, int count, ompi_datatype_t *type, int root, ompi_communicator_t *comm,
+             ompi_request_t **request, mca_coll_base_module_t *module),
+            buffer, count, type, root, comm, request, module)
+REPLACEMENT(reduce,
+            (const void *in, void *out, int count, ompi_datatype_t *type, ompi_op_t *op, int root,
+             ompi_communicator_t *comm, mca_coll_base_module_t *module),
+            in, out, count, type, op, root, comm, module)
+REPLACEMENT(ireduce,
+            (const void *in, void *out, int count, ompi_datatype_t *type, ompi_op_t *op, int root,
+             ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module),
+            in, out, count, type, op, root, comm, request, module)
+REPLACEMENT(allreduce,
+            (const void *in, void *out, int count, ompi_datatype_t *type, ompi_op_t *op, ompi_communicator_t *comm,
+             mca_coll_base_module_t *module),
+            in, out, count, type, op, comm, module)
+REPLACEMENT(iallreduce,
+            (const void *in, void *out, int count, ompi_datatype_t *type, ompi_op_t *op, ompi_communicator_t *comm,
+             ompi_request_t **request, mca_coll_base_module_t *module),
+            in, out, count, type, op, comm, request, module)
+
+typedef int (*adapt_call_t)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                            mca_coll_adapt_form_t form, ompi_request_t **request);
+
+/* The same in all modules of ADAPT. */
+static adapt_call_t adapt_call_before;
+
+static int fail_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                           mca_coll_adapt_form_t form, ompi_request_t **request)
+{
+    return fails(place_of(call->comm)) ? CODE : adapt_call_before(call, how, form, request);
+}
+
+static void replace_adapt_call(mca_coll_base_module_t *module)
+{
+    mca_coll_adapt_event_module_t *adapt = (mca_coll_adapt_event_module_t *) module;
+
+    if (0 == strcmp(MCA_COLL_ADAPT_CLASS, module->super.obj_class->cls_name) && fail_adapt_call != adapt->call) {
+        adapt_call_before = adapt->call;
+        adapt->call = fail_adapt_call;
+    }
+}
+
+static void replace(mca_coll_base_module_t *module)
+{
+    if (NULL != find_replaced(module) || MOST_REPLACED == replaced_count) {
+        return;
+    }
+    replaced[replaced_count++] = (struct replaced){ .module = module, .before = *module };
+    module->coll_bcast = NULL == module->coll_bcast ? NULL : fail_bcast;
+    module->coll_ibcast = NULL == module->coll_ibcast ? NULL : fail_ibcast;
+    module->coll_reduce = NULL == module->coll_reduce ? NULL : fail_reduce;
+    module->coll_ireduce = NULL == module->coll_ireduce ? NULL : fail_ireduce;
+    module->coll_allreduce = NULL == module->coll_allreduce ? NULL : fail_allreduce;
+    module->coll_iallreduce = NULL == module->coll_iallreduce ? NULL : fail_iallreduce;
+}
+
+/* Those that are there now: on the communicators that HAN has made all, on others ADAPT alone. */
+static void replace_modules(void)
+{
+    for (int i = 0; i < opal_pointer_array_get_size(&ompi_mpi_communicators); ++i) {
+        ompi_communicator_t *comm = opal_pointer_array_get_item(&ompi_mpi_communicators, i);
+        mca_coll_base_avail_coll_t *available;
+
+        if (NULL == comm || NULL == comm->c_coll || NULL == comm->c_coll->module_list) {
+            continue;
+        }
+        OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t)
+        {
+            replace_adapt_call(available->ac_module);
+            if (0 == strncmp("HAN ", comm->c_name, 4)) {
+                replace(available->ac_module);
+            }
+        }
+    }
+}
+
+/* ---- messages ---- */
+
+static mca_pml_base_module_t pml_before;
+static ompi_request_complete_fn_t callback_before;
+
+/* The message has been moved, but its request says that something was wrong. */
+static int complete_with_error(ompi_request_t *request)
+{
+    request->req_status.MPI_ERROR = CODE;
+    return callback_before(request);
+}
+
+static int fail_start(size_t count, ompi_request_t **requests)
+{
+    if (1 == count && NULL != requests[0]->req_complete_cb && fails(MESSAGE)) {
+        callback_before = requests[0]->req_complete_cb;
+        requests[0]->req_complete_cb = complete_with_error;
+    }
+    return pml_before.pml_start(count, requests);
+}
+
+static int fail_recv(void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag, ompi_communicator_t *comm,
+                     ompi_status_public_t *status)
+{
+    const int rc = pml_before.pml_recv(buffer, count, type, peer, tag, comm, status);
+
+    return 0 > tag && fails(MESSAGE) ? CODE : rc;
+}
+
+static int fail_send(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
+                     mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
+{
+    const int rc = pml_before.pml_send(buffer, count, type, peer, tag, mode, comm);
+
+    return 0 > tag && fails(MESSAGE) ? CODE : rc;
+}
+
+static void replace_messages(void)
+{
+    pml_before = mca_pml;
+    mca_pml.pml_start = fail_start;
+    mca_pml.pml_recv = fail_recv;
+    mca_pml.pml_send = fail_send;
+}
+
+/* ---- a call in which something fails ---- */
+
+/* Which ranks meet the failure: all, those of a node (its number is the end of its name), or one. */
+enum who { EVERY_RANK, ONE_NODE, ONE_RANK };
+
+static bool meets(enum who who, int victim)
+{
+    char name[MPI_MAX_PROCESSOR_NAME];
+    int length;
+
+    MPI_Get_processor_name(name, &length);
+    return EVERY_RANK == who || victim == (ONE_NODE == who ? name[length - 1] - '0' : t.rank);
+}
+
+static int victims_of(enum who who)
+{
+    return EVERY_RANK == who ? 1 : ONE_NODE == who ? 4 : t.size;
+}
+
+static struct call any_call(const struct collective *collective, enum form form, size_t size)
+{
+    struct call c = { .collective = collective, .form = form, .root = 0 };
+    size_t v = 0;
+
+    while (!collective_suits(collective, &variants[v])) {
+        ++v;
+    }
+    c.variant = &variants[v];
+    c.units = 0 == strcmp("barrier", collective->name) ? 0 : check_units(size, c.variant, segment);
+    c.key = (uint64_t) seed;
+    call_on(&c, MPI_COMM_WORLD);
+    return c;
+}
+
+static const char *text_of(const struct call *c, size_t setting, char *text, size_t size)
+{
+    char what[CALL_TEXT / 2], settings[CALL_TEXT / 2];
+
+    snprintf(text, size, "%s; %s; inner call %ld, victim %d", call_text(c, what, sizeof(what)),
+             settings_text(c->collective, setting, settings, sizeof(settings)), fault.call, fault.victim);
+    return text;
+}
+
+/* False where on no rank anything was left to fail. */
+static bool one_failure(struct call *c, size_t setting, enum who who)
+{
+    char text[CALL_TEXT];
+    struct call next = *c;
+
+    snprintf(t.name, sizeof(t.name), "%s", text_of(c, setting, text, sizeof(text)));
+    fault.seen = 0;
+    fault.hit = false;
+    fault.armed = meets(who, fault.victim);
+    call_start(c);
+    call_wait(c);
+    fault.armed = false;
+    if (fault.hit) {
+        t_expect(CODE == c->code, "%s: the call returns %d, not %d", text, c->code, CODE);
+    } else {
+        t_expect(MPI_SUCCESS == c->code || CODE == c->code, "%s: the call returns %d", text, c->code);
+    }
+    c->failed = false;
+    call_check_guards(c);
+    t_expect(!c->failed, "%s: %s", text, c->why);
+    call_close(c);
+    /* All have ended it before the next one begins. */
+    if (0 == -t_agree(-(long) fault.hit)) {
+        return false;
+    }
+    ++fault.made;
+    call_run(&next);
+    t_expect(!next.failed, "%s: the next call: %s", text, next.why);
+    return true;
+}
+
+/* In each call, so many inner ones, one after the other. */
+enum { MOST_FAILURES = 4 };
+
+static void failures_of(const struct collective *collective, enum form form, enum who who)
+{
+    for (size_t setting = 0; setting < settings_count(collective); ++setting) {
+        struct call c = any_call(collective, form, 5);
+
+        settings_write(collective, setting);
+        if (settings_may_fall_back(collective, setting)) {
+            continue;
+        }
+        call_run(&c);
+        replace_modules();
+        for (fault.victim = 0; fault.victim < victims_of(who); ++fault.victim) {
+            for (fault.call = 0; fault.call < MOST_FAILURES && 0 != t_agree(!t.verdict.failed); ++fault.call) {
+                c = any_call(collective, form, 5);
+                alarm(T_LIMIT);
+                if (!one_failure(&c, setting, who)) {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/* What fails, and why nothing is promised of it where that is so. */
+struct scene {
+    const char *name;
+    enum place place;
+    enum who who;
+    const char *not_kept;
+};
+
+static void run_scene(const struct scene *scene)
+{
+    long made = 0;
+
+    fault.place = scene->place;
+    for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
+        const struct collective *collective = &collectives[i / FORMS];
+        const enum form form = (enum form)(i % FORMS);
+
+        if (!form_there(form) || (-1 != only && i != only)) {
+            continue;
+        }
+        t_start(0, "%s", scene->name);
+        fault.made = 0;
+        failures_of(collective, form, scene->who);
+        made += fault.made;
+        snprintf(t.name, sizeof(t.name), "%s: %s, %s: %ld failures", scene->name, collective->name, form_names[form],
+                 fault.made);
+        /* Many collectives have nothing of this kind in them. */
+        if (0 != t_agree(0 < fault.made || t.verdict.failed)) {
+            t_end();
+        }
+    }
+    if (-1 == only) {
+        t_ok(0 < made, "%s: that happens somewhere", scene->name);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_option options[] = { { "--segment", true, &segment },
+                                               { "--seed", true, &seed },
+                                               { "--only", true, &only },
+                                               { "--not-kept", false, &not_kept } };
+    static const struct scene scenes[] = {
+        { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK, NULL },
+        { "each node's collective of the low level fails", LOW, EVERY_RANK, NULL },
+        { "the collective of the up level fails", UP, EVERY_RANK, "a leader stops, and its node waits for it" },
+        { "one node's collective of the low level fails", LOW, ONE_NODE,
+          "its leader stops, and the other nodes wait for it" },
+        { "one rank's message fails", MESSAGE, ONE_RANK, "the rank stops, and others wait for it" },
+    };
+
+    t_options(argc, argv, options, CHECK_COUNT(options));
+    settings_init();
+    MPI_Init(&argc, &argv);
+    t_begin();
+    replace_messages();
+    settings_open("han");
+    settings_segment("han", (int) segment);
+    for (size_t i = 0; i < CHECK_COUNT(scenes); ++i) {
+        if (NULL == scenes[i].not_kept || not_kept) {
+            run_scene(&scenes[i]);
+        } else {
+            t_start(0, "%s", scenes[i].name);
+            t_skip("%s", scenes[i].not_kept);
+            t_end();
+        }
+    }
+    settings_finalize();
+    return t_finish("MPI_Finalize returns");
+}
