@@ -81,10 +81,10 @@ static const int settable[HAN_COLLECTIVE_COUNT] = {
     [HAN_REDUCE] = SEGMENTS | MODULES | LANES,
     [HAN_ALLREDUCE] = SEGMENTS | MODULES | LANES,
     [HAN_BARRIER] = MODULES,
-    [HAN_ALLGATHER] = SEGMENTS,
-    [HAN_ALLGATHERV] = SEGMENTS,
-    [HAN_REDUCE_SCATTER_BLOCK] = SEGMENTS,
-    [HAN_REDUCE_SCATTER] = SEGMENTS,
+    [HAN_ALLGATHER] = SEGMENTS | LANES,
+    [HAN_ALLGATHERV] = SEGMENTS | LANES,
+    [HAN_REDUCE_SCATTER_BLOCK] = SEGMENTS | LANES,
+    [HAN_REDUCE_SCATTER] = SEGMENTS | LANES,
     [HAN_SCAN] = SEGMENTS,
     [HAN_EXSCAN] = SEGMENTS,
 };
@@ -106,7 +106,7 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     if (OMPI_SUCCESS == rc && 0 != (LANES & settable[id])) {
         snprintf(name, sizeof(name), "%s_lanes", collective);
         snprintf(help, sizeof(help),
-                 "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of the message; "
+                 "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of what is moved; "
                  "0: the built-in rules choose",
                  collective);
         rc = coll_variable_number(self, name, help, 0, HAN_MOST_LANES, &settings->lanes);

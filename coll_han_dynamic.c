@@ -187,10 +187,13 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     }
 }
 
-/* As many lanes as a node has ranks, and as trees can be kept. Only a reduction can be cut into blocks for them. */
+/*
+ * As many lanes as a node has ranks, and as trees can be kept. A message is cut into blocks for them only where it is
+ * reduced; where each rank has a block, there is nothing to cut.
+ */
 static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
 {
-    if (HAN_REDUCE != input->collective && HAN_ALLREDUCE != input->collective) {
+    if (HAN_BCAST == input->collective || HAN_BARRIER == input->collective) {
         return 1;
     }
     lanes = lanes < input->ppn ? lanes : input->ppn;

@@ -94,15 +94,16 @@ static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, con
 }
 
 /*
- * The trees of a call, each kept in another place. Of several calls that are one: one for each. Of a ring: one for each
- * node in each lane, rooted there. Otherwise one for each lane.
+ * The trees of a call, each kept in another place. Of several calls that are one: one for each, in the lane of its root,
+ * so that all ranks of a node have a part in it. Of a ring: one for each node in each lane, rooted there. Otherwise one
+ * for each lane.
  */
 static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
                       const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int nodes = topology->group_count;
-    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= nodes;
+    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= nodes, chained = NULL != call->next;
 
     if (NULL == module->trees) {
         module->trees = calloc(HAN_TREES_KEPT, sizeof(*module->trees));
@@ -111,12 +112,13 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
         }
     }
     *count = 0;
-    do {
-        for (int lane = 0; lane < params->lanes; ++lane) {
+    for (const mca_coll_adapt_call_t *part = call; NULL != part; part = part->next) {
+        for (int i = 0; i < (chained ? 1 : params->lanes); ++i) {
             for (int group = 0; group < (ring ? nodes : 1); ++group) {
-                const int root = ring ? rank_of_lane(topology, group, lane) : call->root;
-                const int place
-                    = ring ? lane * nodes + group : topology->place_of[root] * nodes + topology->group_of[root] + lane;
+                const int root = ring ? rank_of_lane(topology, group, i) : part->root;
+                const int lane = chained ? topology->place_of[root] % params->lanes : i;
+                const int place = ring ? i * nodes + group
+                                       : topology->place_of[root] * nodes + topology->group_of[root] + i;
 
                 trees[*count] = find_tree(module, params, place, root, lane);
                 if (NULL == trees[*count]) {
@@ -125,8 +127,7 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
                 ++*count;
             }
         }
-        call = call->next;
-    } while (NULL != call);
+    }
     return OMPI_SUCCESS;
 }
 
