@@ -11,6 +11,7 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
+readonly DOCUMENT=$HERE/../docs/rules.md
 
 tmp=$(mktemp -d)
 count=0
@@ -164,6 +165,28 @@ test_full_disk() {
     ((status == 1)) && told 'the output cannot be written'
 }
 
+# ---------------------------------------------------------------- docs/rules.md
+
+test_example() {
+    awk '/^han-rules 1 / { inside = 1 } /^```/ { inside = 0 } inside' "$DOCUMENT" >"$tmp/example"
+    run 0 check "$tmp/example" && printed 'allreduce'
+}
+
+# Every name that the tool accepts stands there.
+test_names() {
+    local field name
+    for field in order algorithm smod imod ibalg sbalg; do
+        case $field in
+            order) write bad 'han-rules 1' 'bcast order=x : x' ;;
+            *) write bad 'han-rules 1' "bcast : $field=x" ;;
+        esac
+        run 1 check "$tmp/bad" || return 1
+        while read -r name; do
+            grep -qF -- "$name" "$DOCUMENT" || { echo "$name is not in it" >>"$tmp/err"; return 1; }
+        done < <(sed 's/.*accepted: //; s/, /\n/g' "$tmp/err")
+    done
+}
+
 # ---------------------------------------------------------------- main
 
 tool=''
@@ -235,6 +258,8 @@ t_check "convert tells of an empty file" test_not_converted '2: number of collec
 t_check "convert tells of a binary file" run 1 convert "$tool"
 t_check "convert tells of a missing file" run 1 convert "$tmp/none"
 t_check "builtin prints the built-in rules, which are a good file" test_builtin
+t_check "the example of docs/rules.md is a good file" test_example
+t_check "docs/rules.md has every name of a value" test_names
 t_check "--help tells all commands" test_help
 t_check "no command: usage, exit code 2" test_use 'han_rules check FILE' 
 t_check "an unknown command: exit code 2" test_use 'there is no command chekc' chekc
