@@ -23,6 +23,7 @@ bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast
 bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
 bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 16384 --strict
 all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+rules of a file, uneven            | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
 lanes, SHAPE by MAP                | SHAPE   | MAP  | 120 | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
 all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
 all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
