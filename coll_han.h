@@ -516,6 +516,9 @@ mca_coll_han_leaders_t mca_coll_han_leaders_begin(const mca_coll_han_module_t *m
 mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders, int parts, size_t count,
                                                 ompi_datatype_t *type);
 
+/** Memory for so many packed blocks of this many bytes. */
+mca_coll_han_parts_t mca_coll_han_leaders_packed(mca_coll_han_leaders_t *leaders, int parts, size_t bytes);
+
 static inline mca_coll_adapt_data_t mca_coll_han_leaders_part(const mca_coll_han_parts_t *parts, int i)
 {
     mca_coll_adapt_data_t part = parts->first;
@@ -545,6 +548,15 @@ mca_coll_adapt_data_t mca_coll_han_leaders_combine(mca_coll_han_leaders_t *leade
 
 /** So many elements of a buffer, from this one on. */
 mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t first, size_t count);
+
+/**
+ * A gather or a scatter: the root and the leaders of the other nodes write their schedules, each with the block that is
+ * its own; what other ranks do with their leader is written here.
+ */
+int mca_coll_han_leaders_rooted(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                                void (*fill_root)(mca_coll_han_leaders_t *leaders),
+                                void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
+                                ompi_request_t **request);
 
 /** Ends the schedule, and performs it. */
 int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const mca_coll_han_module_t *module,

@@ -55,6 +55,37 @@ mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders,
     };
 }
 
+mca_coll_han_parts_t mca_coll_han_leaders_packed(mca_coll_han_leaders_t *leaders, int parts, size_t bytes)
+{
+    return (mca_coll_han_parts_t){
+        .first = { .buffer = mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) parts * bytes),
+                   .count = bytes,
+                   .datatype = MPI_PACKED },
+        .stride = (ptrdiff_t) bytes,
+    };
+}
+
+int mca_coll_han_leaders_rooted(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+                                void (*fill_root)(mca_coll_han_leaders_t *leaders),
+                                void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
+                                ompi_request_t **request)
+{
+    const bool gathers = HAN_GATHER == args->collective;
+    const mca_coll_adapt_data_t own = mca_coll_han_side_whole(gathers ? &args->send : &args->recv);
+    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(module, args);
+
+    if (leaders.rank == args->root) {
+        fill_root(&leaders);
+    } else if (leaders.rank == leaders.leader) {
+        fill_leader(&leaders, own);
+    } else if (gathers) {
+        mca_coll_adapt_schedule_send(&leaders.schedule, own, leaders.leader);
+    } else {
+        mca_coll_adapt_schedule_recv(&leaders.schedule, own, leaders.leader);
+    }
+    return mca_coll_han_leaders_perform(&leaders, module, request);
+}
+
 mca_coll_adapt_data_t mca_coll_han_leaders_operand(const mca_coll_han_leaders_t *leaders, size_t count)
 {
     const mca_coll_han_args_t *args = leaders->args;

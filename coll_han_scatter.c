@@ -9,10 +9,8 @@
 static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const size_t bytes = own.count * own.datatype->super.size;
     const mca_coll_han_parts_t parts
-        = { { mca_coll_adapt_schedule_memory(schedule, (size_t) leaders->size * bytes), bytes, MPI_PACKED },
-            (ptrdiff_t) bytes };
+        = mca_coll_han_leaders_packed(leaders, leaders->size, own.count * own.datatype->super.size);
     mca_coll_adapt_data_t all = mca_coll_han_leaders_part(&parts, 0);
 
     if (1 == leaders->size) {
@@ -34,10 +32,8 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
     const mca_coll_han_args_t *args = leaders->args;
     const mca_coll_han_topology_t *topology = leaders->topology;
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const size_t bytes = (size_t) args->send.count * args->send.type->super.size;
     const mca_coll_han_parts_t parts
-        = { { mca_coll_adapt_schedule_memory(schedule, (size_t) topology->size * bytes), bytes, MPI_PACKED },
-            (ptrdiff_t) bytes };
+        = mca_coll_han_leaders_packed(leaders, topology->size, (size_t) args->send.count * args->send.type->super.size);
 
     if (!topology->in_order) {
         for (int i = 0; i < topology->size; ++i) {
@@ -68,23 +64,9 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
     }
 }
 
-static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
-{
-    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
-
-    if (leaders.rank == args->root) {
-        fill_root(&leaders);
-    } else if (leaders.rank == leaders.leader) {
-        fill_leader(&leaders, mca_coll_han_side_whole(&args->recv));
-    } else {
-        mca_coll_adapt_schedule_recv(&leaders.schedule, mca_coll_han_side_whole(&args->recv), leaders.leader);
-    }
-    return mca_coll_han_leaders_perform(&leaders, han, request);
-}
-
 int mca_coll_han_perform_scatter(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
                                  const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    return HAN_LEADERS == params->algorithm ? by_leaders(han, args, request)
+    return HAN_LEADERS == params->algorithm ? mca_coll_han_leaders_rooted(han, args, fill_root, fill_leader, request)
                                             : mca_coll_han_exchange(han, args, request);
 }
