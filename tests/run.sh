@@ -11,6 +11,8 @@ set -euo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
 
 # One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
 # A letter instead of a part of the name stands for each of a list, and the row
@@ -100,7 +102,7 @@ tests/run.sh [--build DIR] [--only TEXT] [--list] [--theirs]
 END
 }
 
-build='' only='' list='' theirs='' cluster=rt$$ nodes=0 count=0 failed=0 tmp='' job=''
+build='' only='' list='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
 
 say() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -139,22 +141,6 @@ all_rows() {
 }
 
 # ---------------------------------------------------------------- lines
-
-t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-        return
-    fi
-    echo "not ok $count - $2"
-    failed=1
-    [[ -z ${3:-} ]] || head -n 60 -- "$3" | sed 's/^/# /'
-}
-
-t_skip() {                          # t_skip BEHAVIOUR REASON
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
 
 # Behaviours that a row does not ask for ("wants --big") are asked for by
 # another.  Under valgrind a process grows by valgrind's own notes.

@@ -12,24 +12,9 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT TERM
 
-number=0
-failed=0
-
-t_report() {                        # t_report CODE BEHAVIOUR
-    number=$((number + 1))
-    if (($1 == 0)); then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        sed 's/^/# /' "$work/out" "$work/err" 2>/dev/null | head -20
-        failed=1
-    fi
-}
-
-t_skip() {                          # t_skip BEHAVIOUR REASON
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
+# shellcheck source=tests/tap.sh
+. "$here/tap.sh"
+t_notes=("$work/out" "$work/err")
 
 root_option=
 ((EUID != 0)) || root_option=--allow-run-as-root
@@ -80,51 +65,51 @@ bench=$(realpath -- "$bench")
 
 t_run 2 -- --sizes 8,1K,3,64K -i 3 -x 1 --csv
 [[ $code == 0 && $(t_sizes) == '8 1024 3 65536' ]]
-t_report $? 'a list of sizes is measured in its order'
+t_result $? 'a list of sizes is measured in its order'
 
 t_run 2 -- -m 4:32 -i 3 -x 1 --csv
 [[ $code == 0 && $(t_sizes) == '4 8 16 32' ]]
-t_report $? 'a range of sizes doubles'
+t_result $? 'a range of sizes doubles'
 
 for bad in '--sizes 8,x' '--nonsense' '-i 0' '-r 2' '--rate fast' 'bcst'; do
     # shellcheck disable=SC2086
     t_run 2 -- $bad
     [[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]] &&
         grep -qF -- "${bad##* }" "$work/err"
-    t_report $? "'$bad' ends with exit code 2 and one message that names it"
+    t_result $? "'$bad' ends with exit code 2 and one message that names it"
 done
 
 t_run 2 -- --help
 [[ $code == 0 ]] && grep -q reduce_scatter_block "$work/out"
-t_report $? 'the help lists the collectives'
+t_result $? 'the help lists the collectives'
 
 # ---- numbers
 
 t_run 3 -- bcast --sizes 8,64K -i 21 -x 2 --csv --samples "$work/samples"
 [[ $code == 0 ]] && awk -F, 'NR > 1 { rows += $3 == 21 && $5 > 0 && $5 <= $4 && $8 == 0 }
     END { exit rows != 2 }' "$work/out"
-t_report $? 'the minimum is positive and not above the median'
+t_result $? 'the minimum is positive and not above the median'
 
 awk -F, 'NR > 1 { ++n[$2]; ++root[$4] }
     END { exit n[8] != 21 || n[65536] != 21 || root[0] != 14 || root[1] != 14 || root[2] != 14 }' \
     "$work/samples"
-t_report $? 'every repetition gives one sample, and every rank is the root equally often'
+t_result $? 'every repetition gives one sample, and every rank is the root equally often'
 
 expected=$(awk -F, '$2 == 8 { print $5 }' "$work/samples" | sort -g | sed -n 11p)
 [[ $expected == "$(awk -F, '$2 == 8 { print $4 }' "$work/out")" ]]
-t_report $? 'the median is the middle sample'
+t_result $? 'the median is the middle sample'
 
 t_run 2 -- --sizes 8 -i 5 -x 0 --samples -
 [[ $code == 0 && $(grep -c '^bcast,8,' "$work/out") == 5 ]]
-t_report $? "samples can go to the standard output"
+t_result $? "samples can go to the standard output"
 
 t_run 2 -- --first --sizes 1K -i 4 --csv
 [[ $code == 0 && $(t_sizes) == 1024 ]]
-t_report $? 'the first call on a new communicator is measured'
+t_result $? 'the first call on a new communicator is measured'
 
 t_run 2 -- --sizes 8 -M 1K
 [[ $code == 2 ]] && grep -q 'left out' "$work/err"
-t_report $? 'a size that needs too much memory is left out with a message'
+t_result $? 'a size that needs too much memory is left out with a message'
 
 bad=
 for name in reduce allreduce allgather alltoall gather scatter reduce_scatter_block allgatherv alltoallv gatherv scatterv reduce_scatter scan barrier ibcast \
@@ -134,35 +119,35 @@ for name in reduce allreduce allgather alltoall gather scatter reduce_scatter_bl
 done
 echo "failed:$bad" >"$work/out"
 [[ -z $bad ]]
-t_report $? 'every collective of the distribution is found correct, ragged sizes included'
+t_result $? 'every collective of the distribution is found correct, ragged sizes included'
 
 # ---- wrong results
 
 if t_preload flip 'if (1 == rank) { ((char *) buffer)[n / 2] ^= 1; }'; then
     t_run 3 -x LD_PRELOAD="$work/flip.so" -- --sizes 5,1K -i 9 -x 1 --csv
     [[ $code == 1 ]] && awk -F, 'NR > 1 { rows += $8 >= 1 } END { exit rows != 2 }' "$work/out"
-    t_report $? 'one wrong byte on one rank is counted, and the exit code is 1'
+    t_result $? 'one wrong byte on one rank is counted, and the exit code is 1'
 
     t_run 3 -x LD_PRELOAD="$work/flip.so" -- --sizes 1K -i 3 -x 1 --csv --no-check
     [[ $code == 0 ]] && awk -F, 'NR > 1 { exit $8 != "-" }' "$work/out"
-    t_report $? 'without checks nothing is claimed'
+    t_result $? 'without checks nothing is claimed'
 
     t_preload past 'if (2 == rank) { ((char *) buffer)[n] = 7; }'
     t_run 3 -x LD_PRELOAD="$work/past.so" -- --sizes 1K -i 9 -x 1
     ((code == 1))
-    t_report $? 'one byte past the receive buffer is found'
+    t_result $? 'one byte past the receive buffer is found'
 
     t_preload before 'if (0 == rank) { ((char *) buffer)[-1] = 7; }'
     t_run 3 -x LD_PRELOAD="$work/before.so" -- --sizes 1K -i 9 -x 1
     ((code == 1))
-    t_report $? 'one byte before the receive buffer is found'
+    t_result $? 'one byte before the receive buffer is found'
 
     t_preload nothing 'if (1 == rank) { return code; }'
     sed -i 's/int code = .*, rank;/int code = MPI_SUCCESS, rank;/' "$work/nothing.c"
     mpicc -shared -fPIC -o "$work/nothing.so" "$work/nothing.c"
     t_run 2 -x LD_PRELOAD="$work/nothing.so" -- --sizes 1K -i 9 -x 1
     ((code == 1))
-    t_report $? 'a collective that does nothing is not saved by data of the repetition before'
+    t_result $? 'a collective that does nothing is not saved by data of the repetition before'
 else
     t_skip 'wrong results are found' 'no mpicc'
 fi
@@ -177,13 +162,13 @@ t_compare() {
 
 t_compare --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic --output "$work/cmp"
 [[ $code == 0 && $(grep -cE '^ +(8 B|1 KB|64 KB) .*(faster|SLOWER) than tuned' "$work/out") == 3 ]]
-t_report $? 'compare prints a row for each size, with the speed-up'
+t_result $? 'compare prints a row for each size, with the speed-up'
 
 head -1 "$work/cmp.csv" 2>/dev/null | grep -qx \
     'collective,nodes,ppn,map,rate,bytes,set,samples,median_us,min_us,q1_us,q3_us,bound_us,wrong' &&
     awk -F, 'NR > 1 { good += NF == 14 && $8 >= 6 && $10 <= $11 && $11 <= $9 && $9 <= $12 && $14 == 0 }
         END { exit NR != 7 || good != 6 }' "$work/cmp.csv"
-t_report $? 'compare writes the quartiles of both sets as CSV'
+t_result $? 'compare writes the quartiles of both sets as CSV'
 
 if ! command -v gnuplot >/dev/null; then
     t_skip 'compare draws both sets' 'no gnuplot'
@@ -191,30 +176,30 @@ else
     grep -q '</svg>' "$work/cmp.svg" 2>/dev/null && grep -q '>basic' "$work/cmp.svg" &&
         grep -q '>tuned' "$work/cmp.svg" &&
         { ! command -v xmllint >/dev/null || xmllint --noout "$work/cmp.svg" 2>"$work/err"; }
-    t_report $? 'compare draws both sets'
+    t_result $? 'compare draws both sets'
 fi
 
 t_compare --sets tuned --set 'gone=--mca coll nosuch' --ours tuned
 [[ $code == 0 ]] && grep -q "set 'gone' cannot be run" "$work/err"
-t_report $? 'compare leaves out a set that cannot be run, and says so'
+t_result $? 'compare leaves out a set that cannot be run, and says so'
 
 if [[ -e $work/flip.so ]]; then
     t_compare --sets tuned --set "bad=@tuned -x LD_PRELOAD=$work/flip.so" --ours tuned --min-speedup 100@64K
     [[ $code == 0 ]] && grep -q '! bad' "$work/out" && ! grep -q 'than bad' "$work/out"
-    t_report $? 'compare does not take a set with wrong values as a peer'
+    t_result $? 'compare does not take a set with wrong values as a peer'
 
     t_compare --sets tuned --set "bad=@tuned -x LD_PRELOAD=$work/flip.so" --ours bad
     ((code == 1))
-    t_report $? 'compare fails when ours gives wrong values'
+    t_result $? 'compare fails when ours gives wrong values'
 fi
 
 t_compare --sets tuned --set 'same=@tuned' --ours same --min-speedup 100@64K
 [[ $code == 1 && $(grep -c 'wanted is 100' "$work/err") == 1 ]]
-t_report $? 'compare fails when a speed-up from a size on is not reached'
+t_result $? 'compare fails when a speed-up from a size on is not reached'
 
 t_compare --sets nosuch
 [[ $code == 2 ]] && grep -q 'known are' "$work/err"
-t_report $? 'compare names the sets that it knows'
+t_result $? 'compare names the sets that it knows'
 
-echo "1..$number"
+echo "1..$count"
 exit $failed

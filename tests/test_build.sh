@@ -16,28 +16,11 @@ readonly LIMIT=120                  # seconds for one command
 tmp=$(mktemp -d)
 source=$tmp/source
 build=$tmp/build
-count=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+t_notes=("$tmp/out")
 trap 'chmod -R u+w "$tmp"; rm -rf -- "$tmp"' EXIT
 trap 'exit 130' INT TERM
-
-t_result() {                        # t_result STATUS BEHAVIOUR
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        failed=1
-        tail -n 30 "$tmp/out" 2>/dev/null | sed 's/^/# /'
-    fi
-}
-
-t_check() {                         # t_check BEHAVIOUR COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" || status=1
-    t_result "$status" "$what"
-}
 
 quietly() {
     timeout -k 5 "$LIMIT" "$@" >"$tmp/out" 2>&1 </dev/null

@@ -11,24 +11,9 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 trap 'exit 130' INT TERM
 
-number=0
-failed=0
-
-t_report() {                        # t_report CODE BEHAVIOUR
-    number=$((number + 1))
-    if (($1 == 0)); then
-        echo "ok $number - $2"
-    else
-        echo "not ok $number - $2"
-        sed 's/^/# /' "$work/out" "$work/err" 2>/dev/null | head -20
-        failed=1
-    fi
-}
-
-t_skip() {                          # t_skip BEHAVIOUR REASON
-    number=$((number + 1))
-    echo "ok $number - $1 # SKIP $2"
-}
+# shellcheck source=tests/tap.sh
+. "$here/tap.sh"
+t_notes=("$work/out" "$work/err")
 
 root_option=
 ((EUID != 0)) || root_option=--allow-run-as-root
@@ -124,26 +109,26 @@ else
             printf "milliseconds of sleep in 500: %.1f, %.1f, %.1f\n", mean[0], mean[1], mean[2]
             exit !(n[0] == 8 && mean[0] < 5 && mean[1] > 15 && mean[1] < 40 && mean[2] > 30 && mean[2] < 80)
         }' "$work/err" >>"$work/out" && ((code == 0))
-    t_report $? 'noise of 5 and 10 % delays a computation by about its share, and 0 % does not'
+    t_result $? 'noise of 5 and 10 % delays a computation by about its share, and 0 % does not'
 
     # The fields after the rank differ if the ranks draw independently.
     awk '$1 == "slept" { if (told[$2]++ % 3 == 2) { list[$2] = list[$2] " " $3 } }
         END { exit list[0] == "" || list[0] == list[1] }' "$work/err"
-    t_report $? 'the ranks draw delays of their own'
+    t_result $? 'the ranks draw delays of their own'
 fi
 
 t_run 3 -- allreduce --sizes 8,1000,64K -i 40 -x 2 --noise 0,20 --csv --samples "$work/samples"
 [[ $code == 0 ]] && awk -F, 'NR > 1 { good += $3 == 40 && $8 == 0; ++n[$9] }
     END { exit good != 6 || n["noise=0"] != 3 || n["noise=20"] != 3 }' "$work/out" &&
     awk -F, 'NR > 1 { ++n[$6, $4] } END { exit n["noise=0", 0] != n["noise=20", 0] || NR != 241 }' "$work/samples"
-t_report $? 'levels of noise alternate, with the same roots, and values stay right'
+t_result $? 'levels of noise alternate, with the same roots, and values stay right'
 
 for bad in 'bcast --noise 0,51' 'bcast --noise 5x' 'bcast --segments 2' 'ibcast --segments 0' \
     'ibcast --pipeline x' 'ibcast --sizes 4M --pipeline 8'; do
     # shellcheck disable=SC2086
     t_run 2 -- $bad
     [[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]]
-    t_report $? "'$bad' ends with exit code 2 and one message"
+    t_result $? "'$bad' ends with exit code 2 and one message"
 done
 
 # ---- segments
@@ -155,7 +140,7 @@ for name in ibcast ireduce iallreduce iallgather ireduce_scatter_block; do
 done
 echo "failed:$bad" >"$work/out"
 [[ -z $bad ]]
-t_report $? 'segmented collectives give right values, ragged sizes and last segments included'
+t_result $? 'segmented collectives give right values, ragged sizes and last segments included'
 
 # The calls are counted, with their elements, and one wrong value in the last segment is put in.
 cat >"$work/count.c" <<'END'
@@ -173,12 +158,12 @@ END
 if mpicc -shared -fPIC -o "$work/count.so" "$work/count.c" 2>"$work/err"; then
     t_run 1 -x LD_PRELOAD="$work/count.so" -- iallreduce --sizes 104 -i 1 -x 0 --segments 4 --pipeline 40
     [[ $code == 0 && $(awk '$1 == "elements" { printf " %s", $2 }' "$work/err") == ' 3 3 3 4 5 5 3' ]]
-    t_report $? 'a number of segments is met, a size of segments too; the last one has the rest'
+    t_result $? 'a number of segments is met, a size of segments too; the last one has the rest'
 
     t_run 2 -x WRONG=1 -x LD_PRELOAD="$work/count.so" -- iallreduce --sizes 104 -i 1 -x 0 --segments 1,4 --csv
     [[ $code == 1 ]] && awk -F, '$9 == "segments=1" { exit $8 != 0 }' "$work/out" &&
         awk -F, '$9 == "segments=4" { exit $8 != 18 }' "$work/out"
-    t_report $? 'segments that are missing are found, and only where they are'
+    t_result $? 'segments that are missing are found, and only where they are'
 else
     t_skip 'segments are cut as promised' 'no mpicc'
 fi
@@ -195,7 +180,7 @@ t_script() {                        # t_script NAME OPTIONS; sets code
 t_script noise --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic --bytes 64K --rounds 2 --time 6 \
     --noise 0,5,20 --output "$work/noise"
 [[ $code == 0 && $(grep -cE '^(tuned|basic) +[0-9.]+ +[0-9.]+ +[+-][0-9.]+ % +[0-9.]+ +[+-][0-9.]+ %$' "$work/out") == 4 ]]
-t_report $? 'noise prints time and slowdown of each set, for both collectives'
+t_result $? 'noise prints time and slowdown of each set, for both collectives'
 
 head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
     'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong' &&
@@ -203,11 +188,11 @@ head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
                       good -= $8 == 0 && $13 != 0; if ($8 == 0) { base = $10 }
                       d = 100 * ($10 / base - 1) - $13; good -= d * d > 0.04 }
         END { exit NR != 13 || good != 12 }' "$work/noise.csv"
-t_report $? 'noise writes means and slowdowns as CSV'
+t_result $? 'noise writes means and slowdowns as CSV'
 
 if command -v gnuplot >/dev/null; then
     t_svg "$work/noise.svg" bcast reduce basic tuned 'no noise' '5 % noise' '20 % noise'
-    t_report $? 'noise draws bars of both collectives'
+    t_result $? 'noise draws bars of both collectives'
 else
     t_skip 'noise draws bars of both collectives' 'no gnuplot'
 fi
@@ -219,19 +204,19 @@ for _ in 1 2 3 4; do
     [[ $code != 1 ]] || break
 done
 [[ $code == 1 ]] && grep -q 'bcast of tuned slows down by .* allowed is 0.01 %' "$work/err"
-t_report $? 'a slowdown above the limit fails'
+t_result $? 'a slowdown above the limit fails'
 
 t_script noise --sets tuned --set 'slow=--mca coll basic,self -x LD_PRELOAD=nosuch' --collective barrier --ours gone \
     --rounds 1 --time 2 --max-slowdown barrier=1000
 [[ $code == 1 ]] && grep -q 'gone was not measured' "$work/err"
-t_report $? 'a requirement is not met where ours is not measured'
+t_result $? 'a requirement is not met where ours is not measured'
 
 for bad in '--noise 5,10' '--noise 0,x' '--noise 0,5,5' '--bytes huge' '--max-slowdown fast' \
     '--max-slowdown gather=3' '--nonsense' '--rounds'; do
     # shellcheck disable=SC2086
     t_script noise $bad
     [[ $code == 2 && $(grep -c '^noise:' "$work/err") == 1 ]] && grep -qF -- "${bad%% *}" "$work/err"
-    t_report $? "noise '$bad' ends with exit code 2 and one message that names it"
+    t_result $? "noise '$bad' ends with exit code 2 and one message that names it"
 done
 
 # ---- bench/pipelining
@@ -239,19 +224,19 @@ done
 t_script pipelining --sets tuned --collective ibcast,ireduce_scatter_block --sizes 8K,64K --segments 1,3 --pipeline 16K \
     --rounds 2 --time 4 --output "$work/pipe"
 [[ $code == 0 && $(grep -cE '^ +(8|64) KB( +[0-9.]+){4} +[a-z0-9]' "$work/out") == 4 ]]
-t_report $? 'pipelining prints a row for each size, with each way of segmenting'
+t_result $? 'pipelining prints a row for each size, with each way of segmenting'
 
 head -1 "$work/pipe.csv" 2>/dev/null | grep -qx \
     'collective,nodes,ppn,map,rate,bytes,set,way,samples,median_us,min_us,MB_per_s,speedup,bound_us,wrong' &&
     awk -F, 'NR > 1 { good += NF == 15 && ($6 == 8192 || $6 == 65536) && $9 >= 6 && $11 <= $10 && $15 == 0
                       ways[$8] }
         END { exit NR != 17 || good != 16 || !("blocking" in ways) || !("16 KB each" in ways) }' "$work/pipe.csv"
-t_report $? 'pipelining writes all ways as CSV, by the size of the whole message'
+t_result $? 'pipelining writes all ways as CSV, by the size of the whole message'
 
 if command -v gnuplot >/dev/null; then
     t_svg "$work/pipe-ibcast.svg" blocking nonblocking '3 segments' '16 KB each' &&
         t_svg "$work/pipe-ireduce_scatter_block.svg" blocking nonblocking '3 segments' '16 KB each'
-    t_report $? 'pipelining draws each collective'
+    t_result $? 'pipelining draws each collective'
 else
     t_skip 'pipelining draws each collective' 'no gnuplot'
 fi
@@ -260,8 +245,8 @@ for bad in '--collective bcast' '--segments 0' '--pipeline 3x' '--sizes 64K:8K';
     # shellcheck disable=SC2086
     t_script pipelining --sets tuned $bad
     [[ $code == 2 ]] && grep -q '^pipelining:' "$work/err"
-    t_report $? "pipelining '$bad' ends with exit code 2 and a message"
+    t_result $? "pipelining '$bad' ends with exit code 2 and a message"
 done
 
-echo "1..$number"
+echo "1..$count"
 exit $failed

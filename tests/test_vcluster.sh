@@ -20,33 +20,11 @@ B=tb$$
 tmp=$(mktemp -d)
 # Unprivileged users read the programs in there.
 chmod 755 "$tmp"
-count=0
-failed=0
+# shellcheck source=tests/tap.sh
+. "$srcdir/tap.sh"
+t_notes=("$tmp/out" "$tmp/err")
 
 # ---------------------------------------------------------------- helpers
-
-t_result() {                        # t_result STATUS BEHAVIOUR
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        failed=1
-        sed 's/^/# /' "$tmp/out" "$tmp/err" 2>/dev/null
-    fi
-}
-
-t_check() {                         # t_check BEHAVIOUR COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" || status=1
-    t_result "$status" "$what"
-}
-
-t_skip() {                          # t_skip BEHAVIOUR REASON
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
 
 # Runs vcluster under a time limit: standard output in $tmp/out, messages in $tmp/err.
 vc() {

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034  # used by those that source this
+#
+# What the test scripts print: one line for each behaviour, and "1..$count" at their end.  To be sourced.  Where a
+# behaviour fails, the first lines of the files in t_notes follow, as comments.
+
+count=0 failed=0
+t_notes=()
+
+t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
+    count=$((count + 1))
+    if (($1 == 0)); then
+        echo "ok $count - $2"
+        return
+    fi
+    echo "not ok $count - $2"
+    failed=1
+    shift 2
+    (($# > 0)) || set -- "${t_notes[@]}"
+    (($# == 0)) || { cat -- "$@" 2>/dev/null | head -n 60 | sed 's/^/# /'; } || :
+}
+
+t_check() {                         # t_check BEHAVIOUR COMMAND...
+    local what=$1 status=0
+    shift
+    "$@" || status=1
+    t_result "$status" "$what"
+}
+
+t_skip() {                          # t_skip BEHAVIOUR REASON
+    count=$((count + 1))
+    echo "ok $count - $1 # SKIP $2"
+}
