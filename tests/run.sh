@@ -76,7 +76,7 @@ communicators, levels              | 4,4,4,4 | node | 120 | --mca coll_han_bcast
 communicators, 7 left alive        | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
 levels, 7 left alive               | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
 valgrind, mixes                    | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
-valgrind, blocks                   | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_gather_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
+valgrind, blocks                   | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
 valgrind, solo                     | 3,0,0,0 | slot | 240 | --mca coll_solo_priority 100 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
 valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
 valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
