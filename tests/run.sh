@@ -98,6 +98,7 @@ tests/run.sh [--build DIR] [--only TEXT] [--list] [--theirs]
   --theirs      runs what is called "fault ..." with the HAN that Open MPI
                 brings instead of ours; a line is ok where that fails
 
+HAN_TEST_WRAPPER=PROGRAM in the environment starts each test with PROGRAM.
 `make check-mpi` compiles the tests and runs all of them.
 END
 }
@@ -255,6 +256,7 @@ run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PRO
         valgrind_command
     else
         program[0]=$build/tests/${program[0]}
+        program=(${HAN_TEST_WRAPPER:+"$HAN_TEST_WRAPPER"} "${program[@]}")
     fi
     under_limit "$4" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
         "${options[@]}" -- "${program[@]}" >"$tmp/out" 2>"$tmp/err" || status=$?

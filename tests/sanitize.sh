@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Components, unit tests and MPI tests under the compilers' sanitizers: see --help.
+
+set -euo pipefail
+
+TOP=$(dirname -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")")
+readonly TOP
+
+# name | compiler's flags | runs of tests/run.sh (texts of --only)
+# Of all runs those with the most in them; each takes three to ten times as long as without.
+readonly KINDS='
+address   | -fsanitize=address   | check 5,3,4,1 by node; random sequences 2,1,2,1 by node; something inside; all forms, one rank
+undefined | -fsanitize=undefined | check 5,3,4,1 by node; random sequences 2,1,2,1 by node; something inside; all forms, one rank
+thread    | -fsanitize=thread    | all forms, one rank; communicators, threads
+'
+
+usage() {
+    cat <<'END'
+tests/sanitize.sh [address|undefined|thread]...
+
+Builds HAN with gcc's sanitizers in build/sanitize-KIND/ (a copy of the files
+that git knows) and runs the unit tests and a choice of the MPI tests with it.
+Without an argument: address and undefined.  Exit code 1 when anything is reported
+that has a place of ours in its stack, or when a test fails.
+
+Open MPI itself is not instrumented.  So "thread" does not see what Open MPI
+orders with atomic operations, and reports each request that one thread starts
+and another completes.  These reports are not sorted yet: it fails today.
+Leaks are looked for under "address"; those without a place of ours are left out.
+END
+}
+
+say() {
+    printf 'sanitize.sh: %s\n' "$*" >&2
+}
+
+copy_sources() {                    # copy_sources DIR
+    rm -rf -- "$1"
+    mkdir -p "$1"
+    (cd "$TOP" && git ls-files -z | tar --null -T - -cf -) | tar -C "$1" -xf -
+}
+
+# Components stay mapped when Open MPI unloads them: reports come later, and want names.
+build() {                           # build DIR FLAGS
+    copy_sources "$1"
+    (cd "$1"
+        autoreconf -fi
+        ./configure CFLAGS="-g -O1 -fno-omit-frame-pointer $2" LDFLAGS='-Wl,-z,nodelete'
+        make -j2
+        make -C tests mpi-programs) >"$1.log" 2>&1 || { tail -n 20 "$1.log" >&2; return 1; }
+}
+
+# Starts a program with the sanitizers' options.  Each process has a report of its own: nodes may give equal process ids.
+# Open MPI's hooks for memory and the sanitizers' replace the same functions.
+make_wrapper() {                    # make_wrapper FILE REPORTS
+    cat >"$1" <<END
+#!/usr/bin/env bash
+common=log_path=$2/report.\$RANDOM.\$RANDOM.\${OMPI_COMM_WORLD_RANK:-0}
+export ASAN_OPTIONS=\$common:detect_leaks=1:exitcode=0 UBSAN_OPTIONS=\$common:print_stacktrace=1
+export TSAN_OPTIONS=\$common:exitcode=0:detect_deadlocks=0
+export OMPI_MCA_memory='^patcher'
+exec "\$@"
+END
+    chmod +x "$1"
+}
+
+# Blocks of reports that have a place of ours.  A program of the tests calls MPI: its own files do not count.
+ours_in_reports() {                 # ours_in_reports DIR
+    local file
+    for file in "$1"/report.*; do
+        [[ -e $file ]] || continue
+        awk '
+            function flush() {
+                if (block ~ /#[0-9]+ .*coll_(han|adapt|solo)[a-z_]*\.[ch]:[0-9]|runtime error/) {
+                    printf "%s\n", block
+                }
+                block = ""
+            }
+            /^=+$/ || $0 == "" { flush(); next }
+            { block = block $0 "\n" }
+            END { flush() }' "$file"
+    done
+}
+
+check_kind() {                      # check_kind NAME FLAGS RUNS
+    local name=$1 dir=$TOP/build/sanitize-$1 run reports status=0
+    local -a runs
+    say "$name: building in ${dir#"$TOP/"}"
+    ASAN_OPTIONS=detect_leaks=0 build "$dir" "$2"
+    reports=$dir/reports
+    rm -rf -- "$reports"
+    mkdir -p "$reports"
+    make_wrapper "$dir/wrapper" "$reports"
+    say "$name: unit tests"
+    "$dir/wrapper" make -C "$dir" check >"$dir.check.log" 2>&1 || { status=1; tail -n 20 "$dir.check.log"; }
+    IFS=';' read -ra runs <<<"$3"
+    for run in "${runs[@]}"; do
+        run=${run#"${run%%[![:space:]]*}"}
+        run=${run%"${run##*[![:space:]]}"}
+        say "$name: $run"
+        HAN_TEST_WRAPPER=$dir/wrapper "$TOP/tests/run.sh" --build "$dir" --only "$run" >"$dir.run.log" 2>&1 || status=1
+        grep -aE -A 12 '^not ok' "$dir.run.log" || :
+    done
+    ours_in_reports "$reports" >"$reports/ours"
+    if [[ -s $reports/ours ]]; then
+        head -n 100 "$reports/ours"
+        status=1
+    fi
+    if ((status == 0)); then
+        echo "ok - $name: nothing of ours is reported"
+    else
+        echo "not ok - $name"
+    fi
+    return "$status"
+}
+
+main() {
+    local name flags runs failed=0
+    local -a wanted=("$@")
+    for name; do
+        case $name in
+            address | undefined | thread) ;;
+            --help | -h) usage; exit 0 ;;
+            *) say "'$name' is no kind; --help lists them"; exit 2 ;;
+        esac
+    done
+    ((${#wanted[@]} > 0)) || wanted=(address undefined)
+    while IFS='|' read -r name flags runs; do
+        read -r name <<<"$name"
+        [[ " ${wanted[*]} " == *" $name "* && -n $name ]] || continue
+        (check_kind "$name" "$flags" "$runs") || failed=1
+    done <<<"$KINDS"
+    exit "$failed"
+}
+
+main "$@"
