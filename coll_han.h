@@ -7,6 +7,8 @@
 #ifndef MCA_COLL_HAN_H
 #define MCA_COLL_HAN_H
 
+#include <limits.h>
+
 #include "coll_han_compat.h"
 
 #include "ompi/communicator/communicator.h"
@@ -411,7 +413,7 @@ void mca_coll_han_entry_forget(mca_coll_han_module_t *module);
 /* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
 
 /** Returned where nothing has been done, and the fallback is to do the call; no error has this value. */
-enum { HAN_TO_FALLBACK = 1 };
+enum { HAN_TO_FALLBACK = INT_MAX };
 
 /**
  * Decides how a call is done, and says so to who wants to know.
