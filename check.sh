@@ -27,6 +27,7 @@ MPI tests                   | 900 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh
 bench                       | 240 | tests/test_bench.sh
 noise                       | 240 | tests/test_noise.sh
+tuner                       | 240 | tests/test_tune.sh
 build and install           | 300 | tests/test_build.sh
 distcheck                   | 300 | distcheck
 '

@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The autotuner as a user meets it, on a virtual cluster: tables, interruptions,
+# parts of the allocation, validation, the report, and bad input.
+
+set -euo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster LIMIT=120
+cluster=tt$$ tmp='' count=0 failed=0
+
+usage() {
+    cat <<'END'
+tests/test_tune.sh [--build DIR]
+
+  --build DIR   build folder with components/ and tune/han_tune (default: the
+                current folder, or the one above it)
+END
+}
+
+# A behaviour is a function; what it prints explains its failure.
+check() {                           # check BEHAVIOUR FUNCTION
+    count=$((count + 1))
+    # Not as a condition, or errexit would be off in it.
+    set +e
+    (set -e; "$2") >"$tmp/said" 2>&1
+    local status=$?
+    set -e
+    if ((status == 0)); then
+        echo "ok $count - $1"
+    else
+        echo "not ok $count - $1"
+        sed 's/^/# /' "$tmp/said" | tail -n 40
+        failed=1
+    fi
+}
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# A job of 2 nodes with 2 ranks each; what it says is in $tmp/out, its exit code in status.
+tune() {                            # tune OPTION...
+    status=0
+    timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" "$@" \
+        >"$tmp/out" 2>&1 </dev/null || status=$?
+    cat "$tmp/out"
+}
+
+# A search that takes a moment.
+small=(--collectives bcast,allreduce,barrier --bytes 4K-64K --segments 16K-32K --trees chain,binary --repetitions 2-2)
+
+says() {
+    grep -q -- "$1" "$tmp/out" || fail "it does not say: $1"
+}
+
+says_once() {
+    local times
+    times=$(grep -c -- "$1" "$tmp/out" || :)
+    ((times == 1)) || fail "it says $times times: $1"
+}
+
+samples() {
+    grep -cE '^(task|whole|builtin|fallback),' "$1/measurements.csv"
+}
+
+# ---------------------------------------------------------------- behaviours
+
+a_search_writes_a_table() {
+    tune --output "$tmp/a.rules" "${small[@]}"
+    ((status == 0)) || fail "exit code $status"
+    grep -q '^han-rules 1$' "$tmp/a.rules"
+    for collective in bcast allreduce barrier; do
+        grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$tmp/a.rules" || fail "no rule of $collective"
+    done
+    says 'about .*more where the machine is not quiet'
+    (($(grep -c '^task,2,2,allreduce' "$tmp/a.rules.measured/measurements.csv") > 20))
+}
+
+every_size_has_an_estimate() {
+    local bytes
+    for bytes in 4096 8192 16384 32768 65536; do
+        grep -q "^task,2,2,bcast,$bytes," "$tmp/a.rules.measured/estimates.csv" || fail "none for $bytes bytes"
+    done
+}
+
+the_report_is_complete() {
+    "$build_tune/han_report" "$tmp/report" "$tmp/a.rules.measured"
+    local name
+    while read -r name; do
+        [[ -s $tmp/report/$name ]] || fail "$name is missing"
+    done < <(grep -o 'src="[^"]*"' "$tmp/report/index.html" | cut -d'"' -f2)
+    (($(grep -c '<figure>' "$tmp/report/index.html") >= 7))
+    grep -q '</html>' "$tmp/report/index.html"
+}
+
+a_second_run_measures_only_the_choice() {
+    local before after
+    before=$(samples "$tmp/a.rules.measured")
+    tune --output "$tmp/a.rules" "${small[@]}"
+    ((status == 0)) || fail "exit code $status"
+    says "$before measurements of an earlier run"
+    after=$(samples "$tmp/a.rules.measured")
+    # 5 + 5 + 1 messages, 5 turns of up to 4.
+    ((after > before && after <= before + 220)) || fail "$before measurements, then $after"
+}
+
+an_interrupted_run_goes_on() {
+    local before
+    timeout -s TERM 4 "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/i.rules" \
+        --bytes 4K-1M --repetitions 9-9 >"$tmp/first" 2>&1 </dev/null || :
+    # The ranks may live a little longer than mpirun.
+    before=-1
+    until [[ $before == "$(samples "$tmp/i.rules.measured")" ]]; do
+        before=$(samples "$tmp/i.rules.measured")
+        sleep 1
+    done
+    ((before > 0))
+    [[ ! -e $tmp/i.rules ]] || fail 'there is a table, of what?'
+    # A line that was cut off is no trouble.
+    printf 'task,2,2,bca' >>"$tmp/i.rules.measured/measurements.csv"
+    tune --output "$tmp/i.rules" "${small[@]}"
+    ((status == 0)) || fail "exit code $status"
+    says "$before measurements of an earlier run"
+}
+
+the_time_limit_holds() {
+    local start=$SECONDS
+    tune --output "$tmp/l.rules" --bytes 4K-1M --repetitions 50-50 --time-limit 5s
+    ((status == 0)) || fail "exit code $status"
+    ((SECONDS - start < 15)) || fail "it took $((SECONDS - start)) s"
+    says 'the time is over'
+    grep -q '^bcast ' "$tmp/l.rules"
+}
+
+heuristics_leave_things_out() {
+    tune --output "$tmp/h.rules" --heuristics on "${small[@]}"
+    ((status == 0)) || fail "exit code $status"
+    local all some
+    all=$(wc -l <"$tmp/a.rules.measured/estimates.csv")
+    some=$(wc -l <"$tmp/h.rules.measured/estimates.csv")
+    ((some < all && some > 0)) || fail "$some of $all"
+    ! grep -q 'smod=basic' "$tmp/h.rules.measured/estimates.csv"
+}
+
+exhaustive_measures_every_size() {
+    tune --output "$tmp/e.rules" --mode exhaustive "${small[@]}"
+    ((status == 0)) || fail "exit code $status"
+    ! grep -q '^task,' "$tmp/e.rules.measured/measurements.csv"
+    # The same parameters for the same messages.
+    cut -d, -f2-5,7 "$tmp/a.rules.measured/estimates.csv" | sort >"$tmp/tasks"
+    cut -d, -f2-5,7 "$tmp/e.rules.measured/estimates.csv" | sort >"$tmp/whole"
+    cmp "$tmp/tasks" "$tmp/whole"
+}
+
+parts_of_the_allocation_are_tuned() {
+    tune --output "$tmp/p.rules" --ppn 1,2 --collectives bcast --bytes 4K-8K --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    grep -q 'nodes=2 ppn=1 ' "$tmp/p.rules"
+    grep -q 'nodes=2 ppn=2 ' "$tmp/p.rules"
+}
+
+# A message in so many segments cannot be fast.
+validate_and_prune() {
+    cat >"$tmp/v.rules" <<'END'
+han-rules 1
+bcast nodes=2 ppn=2 bytes=0-1M : algorithm=pipeline fs=256 imod=libnbc smod=basic # bad
+allreduce nodes=2 ppn=2 bytes=* : algorithm=auto
+END
+    tune --validate "$tmp/v.rules" --prune --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
+    ((status == 0)) || fail "exit code $status"
+    says '^ *2 bcast  *262144 '
+    ! grep -q '^ *3 allreduce' "$tmp/out"
+    cat "$tmp/v.rules"
+    grep -q '^bcast nodes=2 ppn=2 bytes=0-1M : algorithm=auto # did not pay' "$tmp/v.rules"
+}
+
+bad_input_gets_one_message() {
+    tune --output "$tmp/x.rules" --mode fast
+    ((status != 0))
+    says_once 'han_tune: --mode fast; accepted: task, exhaustive'
+    tune --output "$tmp/x.rules" --colectives bcast
+    says_once 'han_tune: option --colectives is unknown'
+    tune --output "$tmp/x.rules" --bytes 4M-64K
+    says_once 'han_tune: --bytes 4M-64K; accepted: LOW-HIGH'
+    tune --output "$tmp/x.rules" --nodes 2,3
+    says_once 'han_tune: --nodes 3; accepted: 2 to 2'
+    tune
+    says_once 'han_tune: either --output FILE or --validate FILE'
+    tune --validate "$tmp/none.rules"
+    says_once 'none.rules'
+    [[ ! -e $tmp/x.rules ]]
+}
+
+what_cannot_be_written_is_found_out_before() {
+    local start=$SECONDS
+    tune --output "$tmp/none/x.rules"
+    ((status != 0 && SECONDS - start < 20))
+    says_once 'han_tune: --output .*No such file'
+    ! grep -q 'configurations' "$tmp/out"
+}
+
+one_node_is_refused() {
+    status=0
+    timeout 60 mpirun --oversubscribe -np 2 "$build/tune/han_tune" --output "$tmp/x.rules" >"$tmp/out" 2>&1 || status=$?
+    ((status != 0))
+    says_once 'han_tune: this job has one node; at least two are needed'
+}
+
+without_han_it_says_how() {
+    status=0
+    timeout 60 env -u OMPI_MCA_mca_base_component_path "$VCLUSTER" run --name "$cluster" --ppn 2 --mca coll ^han -- \
+        "$build/tune/han_tune" --output "$tmp/x.rules" >"$tmp/out" 2>&1 </dev/null || status=$?
+    ((status != 0))
+    says_once 'han_tune: component han does not do MPI_Bcast here'
+}
+
+other_measurements_are_not_mixed_in() {
+    cp -r "$tmp/a.rules.measured" "$tmp/other.measured"
+    sed -i '1s/2 nodes/3 nodes/' "$tmp/other.measured/measurements.csv"
+    tune --output "$tmp/x.rules" --measurements "$tmp/other.measured"
+    ((status != 0))
+    says_once 'measurements.csv:1: .*this machine: '
+}
+
+help_lists_the_heuristics() {
+    "$build/tune/han_tune" --help >"$tmp/out"
+    says '--time-limit'
+    says 'solo only for segments from 512K on'
+}
+
+clean_up() {
+    trap '' INT TERM
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
+    [[ -z $tmp ]] || rm -rf -- "$tmp"
+}
+
+main() {
+    local folder status=0
+    build=''
+    while (($#)); do
+        case $1 in
+            --build) build=${2:?--build needs a folder}; shift 2 ;;
+            --help | -h) usage; exit 0 ;;
+            *) echo "test_tune.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
+        esac
+    done
+    for folder in "${build:-.}" ..; do
+        [[ ! -x $folder/tune/han_tune || ! -d $folder/components ]] || { build=$(realpath -- "$folder"); break; }
+    done
+    [[ -n $build && -x $build/tune/han_tune ]] || { echo "test_tune.sh: no build folder; --build names one" >&2; exit 2; }
+    build_tune=$HERE/../tune
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    tmp=$(mktemp -d)
+    "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none >"$tmp/up" 2>&1 || status=$?
+    if ((status == 77)); then
+        echo "1..0 # SKIP $(<"$tmp/up")"
+        exit 77
+    elif ((status != 0)); then
+        cat "$tmp/up" >&2
+        exit 1
+    fi
+    local name
+    for name in "${!OMPI_MCA_coll@}"; do
+        unset "$name"
+    done
+    export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    check 'a search writes a table' a_search_writes_a_table
+    check 'every message size has an estimate' every_size_has_an_estimate
+    if command -v gnuplot >/dev/null; then
+        check 'the report has all its pictures' the_report_is_complete
+    else
+        count=$((count + 1))
+        echo "ok $count - the report has all its pictures # SKIP gnuplot is missing"
+    fi
+    check 'a second run measures only the choice' a_second_run_measures_only_the_choice
+    check 'an interrupted run goes on' an_interrupted_run_goes_on
+    check 'the time limit holds' the_time_limit_holds
+    check 'heuristics leave things out' heuristics_leave_things_out
+    check 'exhaustive measures every size' exhaustive_measures_every_size
+    check 'parts of the allocation are tuned' parts_of_the_allocation_are_tuned
+    check '--validate finds the rule that does not pay, --prune drops it' validate_and_prune
+    check 'bad input gets one message' bad_input_gets_one_message
+    check 'what cannot be written is found out before' what_cannot_be_written_is_found_out_before
+    check 'one node is refused' one_node_is_refused
+    check 'without HAN it says how to get it' without_han_it_says_how
+    check 'measurements of another machine are not mixed in' other_measurements_are_not_mixed_in
+    check '--help lists the heuristics' help_lists_the_heuristics
+    echo "1..$count"
+    exit "$failed"
+}
+
+main "$@"

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * han_tune: finds the best parameters of HAN on the allocation that it runs on. See --help and docs/tuning.md.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tune_output.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICROSECONDS = 2000 };
+
+struct options {
+    const char *output, *folder, *report, *validate;
+    bool prune, help;
+    int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
+    int nodes_count, ppn_count;
+    double limit; /* seconds; 0: none */
+    struct tune_space space;
+    struct tune_way way;
+};
+
+static const char usage[]
+    = "mpirun ... han_tune --output FILE [options]\n"
+      "mpirun ... han_tune --validate FILE [--prune] [options]\n"
+      "\n"
+      "Finds the best parameters of HAN's algorithms that go level by level, on the nodes that it runs on, and writes\n"
+      "them as a table of rules: see docs/tuning.md.\n"
+      "\n"
+      "  --output FILE              the table\n"
+      "  --mode task|exhaustive     task: measures tasks and estimates the rest; exhaustive: measures all (task)\n"
+      "  --heuristics on|off        on: leaves out what is hardly ever good, see below (off)\n"
+      "  --collectives LIST         of bcast, reduce, allreduce, barrier (all)\n"
+      "  --bytes LOW-HIGH           message sizes, doubled from one to the next (4K-4M)\n"
+      "  --segments LOW-HIGH        segment sizes fs, doubled (16K-1M)\n"
+      "  --inner LIST               segment sizes inside adapt, ibs and irs; 0: whole segments (0,16K)\n"
+      "  --trees LIST               of adapt, ibalg and iralg (chain,pipeline,binary,binomial,linear)\n"
+      "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
+      "  --repetitions LOW-HIGH     of each measurement (3-10)\n"
+      "  --precision PERCENT        enough, before the highest number of repetitions: half of the median's confidence\n"
+      "                             interval (5)\n"
+      "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
+      "  --measurements FOLDER      where measurements are kept; one that was interrupted goes on from there\n"
+      "                             (FILE.measured)\n"
+      "  --report FOLDER            a page with pictures (needs gnuplot)\n"
+      "  --validate FILE            measures what a table says against the built-in rules and against what would do "
+      "it\n"
+      "                             without HAN\n"
+      "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
+      "  --quiet                    no progress\n"
+      "\n"
+      "Numbers of bytes may be followed by K or M. --heuristics on:\n";
+
+/* ---- messages: one, from rank 0 ---- */
+
+static int world_rank;
+
+static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int complain(const char *format, ...)
+{
+    va_list arguments;
+
+    if (0 == world_rank) {
+        va_start(arguments, format);
+        fputs("han_tune: ", stderr);
+        vfprintf(stderr, format, arguments);
+        fputc('\n', stderr);
+        va_end(arguments);
+    }
+    return -1;
+}
+
+/* ---- options ---- */
+
+static bool get_bytes(const char **text, size_t *bytes)
+{
+    char *end;
+    unsigned long long value;
+
+    if ('0' > **text || '9' < **text) {
+        return false;
+    }
+    errno = 0;
+    value = strtoull(*text, &end, 10);
+    if ('K' == *end || 'M' == *end) {
+        value <<= 'K' == *end ? 10 : 20;
+        ++end;
+    }
+    *text = end;
+    *bytes = (size_t) value;
+    return 0 == errno && (size_t) INT_MAX >= *bytes;
+}
+
+static bool get_range(const char *text, size_t *low, size_t *high)
+{
+    if (!get_bytes(&text, low)) {
+        return false;
+    }
+    *high = *low;
+    if ('-' == *text) {
+        ++text;
+        if (!get_bytes(&text, high)) {
+            return false;
+        }
+    }
+    return '\0' == *text && *low <= *high;
+}
+
+/* Words with commas between them; take() says whether one is accepted. */
+static bool get_list(const char *text, struct options *options, bool (*take)(struct options *, const char *word))
+{
+    char copy[256], *rest = copy, *word;
+
+    if (sizeof(copy) <= strlen(text)) {
+        return false;
+    }
+    strcpy(copy, text);
+    while (NULL != (word = strsep(&rest, ","))) {
+        if (!take(options, word)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_collective(struct options *options, const char *word)
+{
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        if (0 == strcmp(word, mca_coll_han_collective_names[i]) && tune_space_has((mca_coll_han_collective_t) i)
+            && HAN_COLLECTIVE_COUNT > options->space.collective_count) {
+            options->space.collectives[options->space.collective_count++] = (mca_coll_han_collective_t) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_tree(struct options *options, const char *word)
+{
+    for (int i = ADAPT_TREE_AUTO + 1; i < ADAPT_TREE_TOPOLOGY; ++i) {
+        if (0 == strcmp(word, mca_coll_han_tree_names[i]) && TUNE_MOST_CHOICES > options->space.tree_count) {
+            options->space.trees[options->space.tree_count++] = (mca_coll_adapt_tree_kind_t) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool take_inner(struct options *options, const char *word)
+{
+    size_t bytes;
+
+    if (!get_bytes(&word, &bytes) || '\0' != *word || TUNE_MOST_CHOICES == options->space.inner_count) {
+        return false;
+    }
+    options->space.inner[options->space.inner_count++] = bytes;
+    return true;
+}
+
+static bool take_number(const char *word, int *list, int *count)
+{
+    size_t number;
+
+    if (!get_bytes(&word, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
+        return false;
+    }
+    list[(*count)++] = (int) number;
+    return true;
+}
+
+static bool take_nodes(struct options *options, const char *word)
+{
+    return take_number(word, options->nodes, &options->nodes_count);
+}
+
+static bool take_ppn(struct options *options, const char *word)
+{
+    return take_number(word, options->ppns, &options->ppn_count);
+}
+
+static bool get_time(const char *text, double *seconds)
+{
+    char *end;
+
+    *seconds = strtod(text, &end);
+    if ('m' == *end || 'h' == *end) {
+        *seconds *= 'm' == *end ? 60 : 3600;
+    }
+    end += 's' == *end || 'm' == *end || 'h' == *end ? 1 : 0;
+    return end != text && '\0' == *end && 0 < *seconds && isfinite(*seconds);
+}
+
+enum option_id {
+    OUTPUT = 1,
+    MODE,
+    HEURISTICS,
+    COLLECTIVES,
+    BYTES,
+    SEGMENTS,
+    INNER,
+    TREES,
+    NODES,
+    PPN,
+    REPETITIONS,
+    PRECISION,
+    TIME_LIMIT,
+    MEASUREMENTS,
+    REPORT,
+    VALIDATE,
+    PRUNE,
+    QUIET,
+    HELP
+};
+
+static const struct option names[] = {
+    { "output", required_argument, NULL, OUTPUT },
+    { "mode", required_argument, NULL, MODE },
+    { "heuristics", required_argument, NULL, HEURISTICS },
+    { "collectives", required_argument, NULL, COLLECTIVES },
+    { "bytes", required_argument, NULL, BYTES },
+    { "segments", required_argument, NULL, SEGMENTS },
+    { "inner", required_argument, NULL, INNER },
+    { "trees", required_argument, NULL, TREES },
+    { "nodes", required_argument, NULL, NODES },
+    { "ppn", required_argument, NULL, PPN },
+    { "repetitions", required_argument, NULL, REPETITIONS },
+    { "precision", required_argument, NULL, PRECISION },
+    { "time-limit", required_argument, NULL, TIME_LIMIT },
+    { "measurements", required_argument, NULL, MEASUREMENTS },
+    { "report", required_argument, NULL, REPORT },
+    { "validate", required_argument, NULL, VALIDATE },
+    { "prune", no_argument, NULL, PRUNE },
+    { "quiet", no_argument, NULL, QUIET },
+    { "help", no_argument, NULL, HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+/* What is accepted, for who writes something else. */
+static const char *const accepted[] = {
+    [MODE] = "task, exhaustive",
+    [HEURISTICS] = "on, off",
+    [COLLECTIVES] = "bcast, reduce, allreduce, barrier, with commas between them",
+    [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
+    [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
+    [INNER] = "numbers of bytes with commas between them, K or M may follow",
+    [TREES] = "binomial, in_order_binomial, binary, pipeline, chain, linear, knomial, in_order_binary, with commas",
+    [NODES] = "numbers with commas between them",
+    [PPN] = "numbers with commas between them",
+    [REPETITIONS] = "LOW-HIGH, at least 1",
+    [PRECISION] = "a per cent above 0",
+    [TIME_LIMIT] = "a time such as 30s, 10m, 2h",
+};
+
+static bool is_one_of(const char *word, const char *yes, const char *no, bool *value)
+{
+    *value = 0 == strcmp(word, yes);
+    return *value || 0 == strcmp(word, no);
+}
+
+static bool take_option(struct options *options, int id, const char *text)
+{
+    size_t low, high;
+
+    switch (id) {
+    case OUTPUT:
+        options->output = text;
+        return true;
+    case MODE:
+        return is_one_of(text, "exhaustive", "task", &options->way.exhaustive);
+    case HEURISTICS:
+        return is_one_of(text, "on", "off", &options->space.heuristics);
+    case COLLECTIVES:
+        options->space.collective_count = 0;
+        return get_list(text, options, take_collective);
+    case BYTES:
+        return get_range(text, &options->space.least_bytes, &options->space.most_bytes)
+               && 4 <= options->space.least_bytes;
+    case SEGMENTS:
+        return get_range(text, &options->space.least_segment, &options->space.most_segment)
+               && 4 <= options->space.least_segment;
+    case INNER:
+        options->space.inner_count = 0;
+        return get_list(text, options, take_inner);
+    case TREES:
+        options->space.tree_count = 0;
+        return get_list(text, options, take_tree);
+    case NODES:
+        return get_list(text, options, take_nodes);
+    case PPN:
+        return get_list(text, options, take_ppn);
+    case REPETITIONS:
+        if (!get_range(text, &low, &high) || 1 > low || 1000000 < high) {
+            return false;
+        }
+        options->way.least = (int) low;
+        options->way.most = (int) high;
+        return true;
+    case PRECISION:
+        options->way.precision = atof(text) / 100;
+        return 0 < options->way.precision;
+    case TIME_LIMIT:
+        return get_time(text, &options->limit);
+    case MEASUREMENTS:
+        options->folder = text;
+        return true;
+    case REPORT:
+        options->report = text;
+        return true;
+    case VALIDATE:
+        options->validate = text;
+        return true;
+    case PRUNE:
+        return options->prune = true;
+    case QUIET:
+        return options->way.quiet = true;
+    default:
+        return options->help = true;
+    }
+}
+
+static int read_options(struct options *options, int argc, char **argv)
+{
+    int id, which;
+
+    opterr = 0;
+    while (-1 != (id = getopt_long(argc, argv, "", names, &which))) {
+        if ('?' == id) {
+            return complain("option %s is unknown or wants a value; --help lists the options", argv[optind - 1]);
+        }
+        if (!take_option(options, id, optarg)) {
+            return complain("--%s %s; accepted: %s", names[which].name, optarg, accepted[id]);
+        }
+    }
+    if (optind < argc) {
+        return complain("\"%s\" is no option; --help lists the options", argv[optind]);
+    }
+    if (options->help) {
+        return 0;
+    }
+    if ((NULL == options->output) == (NULL == options->validate)) {
+        return complain("either --output FILE or --validate FILE is needed; --help lists the options");
+    }
+    return options->prune && NULL == options->validate ? complain("--prune needs --validate FILE") : 0;
+}
+
+static const struct options defaults = {
+    .space
+    = { .collectives = { HAN_BCAST, HAN_REDUCE, HAN_ALLREDUCE, HAN_BARRIER },
+        .collective_count = 4,
+        .least_bytes = 4 << 10,
+        .most_bytes = 4 << 20,
+        .least_segment = 16 << 10,
+        .most_segment = 1 << 20,
+        .inner = { 0, 16 << 10 },
+        .inner_count = 2,
+        .trees = { ADAPT_TREE_CHAIN, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_BINOMIAL, ADAPT_TREE_LINEAR },
+        .tree_count = 5 },
+    .way = { .least = 3, .most = 10, .precision = 0.05 },
+};
+
+/* ---- files ---- */
+
+/* Found out before anything is measured. */
+static int check_files(const struct options *options)
+{
+    char path[4096];
+    FILE *file;
+    const bool there = NULL != options->output && 0 == access(options->output, F_OK);
+
+    if (NULL != options->output) {
+        snprintf(path, sizeof(path), "%s.part", options->output);
+        file = there && 0 != access(options->output, W_OK) ? NULL : fopen(path, "w");
+        if (NULL == file) {
+            return complain("--output %s: %s", options->output, strerror(errno));
+        }
+        fclose(file);
+        unlink(path);
+        if (0 != mkdir(options->folder, 0777) && EEXIST != errno) {
+            return complain("--measurements %s: %s", options->folder, strerror(errno));
+        }
+    }
+    if (NULL != options->report && 0 != mkdir(options->report, 0777) && EEXIST != errno) {
+        return complain("--report %s: %s", options->report, strerror(errno));
+    }
+    return 0;
+}
+
+/* What rank 0 finds is for all. */
+static int agree(int rc)
+{
+    MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return rc;
+}
+
+/* ---- interruptions ---- */
+
+static char farewell[512];
+
+static void interrupted(int number)
+{
+    const ssize_t written = write(STDERR_FILENO, farewell, strlen(farewell));
+
+    _exit(0 > written ? EXIT_FAILED : 128 + number);
+}
+
+static void catch_signals(const struct options *options)
+{
+    struct sigaction action = { .sa_handler = interrupted };
+
+    snprintf(farewell, sizeof(farewell),
+             "\nhan_tune: interrupted; what was measured is in %s: the same command goes on from there\n",
+             options->folder);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* ---- parts of the allocation ---- */
+
+/* Who has no part sleeps, so as not to be in the way. */
+static void idle(void)
+{
+    int there = 0;
+
+    while (!there) {
+        MPI_Iprobe(0, TAG_IDLE, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        if (!there) {
+            usleep(IDLE_MICROSECONDS);
+        }
+    }
+    MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_IDLE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void wake(const struct tune_engine *world, int size, int nodes, int ppn)
+{
+    for (int rank = 1; rank < size; ++rank) {
+        int node, place;
+
+        tune_engine_place(world, rank, &node, &place);
+        if (node >= nodes || place >= ppn) {
+            MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_IDLE, MPI_COMM_WORLD);
+        }
+    }
+}
+
+/* What is done on one part of the allocation; rank 0 has the text, the store, ... */
+struct job {
+    struct options *options;
+    struct tune_store store;
+    struct tune_text text;
+    mca_coll_han_rules_t rules;
+    struct tune_gain *gains;
+};
+
+static int do_part(struct job *job, struct tune_engine *engine)
+{
+    struct tune_space *space = &job->options->space;
+    struct tune_choice *choices = NULL;
+    long count;
+
+    if (NULL != job->options->validate) {
+        return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
+    }
+    count = tune_search_run(engine, &job->store, space, &job->options->way,
+                            0 == world_rank ? job->options->folder : NULL, &choices);
+    if (0 == world_rank && 0 <= count) {
+        tune_output_rules(&job->text, choices, count, space->nodes, space->ppn);
+        tune_output_choices(job->options->folder, choices, count, space->nodes, space->ppn);
+        /* After each part, so that there is something whatever comes then. */
+        count = tune_output_write(&job->text, job->options->output);
+    }
+    free(choices);
+    return 0 > count ? -1 : 0;
+}
+
+static int with_part(struct job *job, const struct tune_engine *world, int nodes, int ppn)
+{
+    struct tune_engine *engine = NULL;
+    char why[TUNE_TEXT] = "";
+    int node, place, size, rc = 0;
+    MPI_Comm comm;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    tune_engine_place(world, world_rank, &node, &place);
+    MPI_Comm_split(MPI_COMM_WORLD, node < nodes && place < ppn ? 0 : MPI_UNDEFINED, world_rank, &comm);
+    if (MPI_COMM_NULL == comm) {
+        idle();
+    } else {
+        rc = tune_engine_open(&engine, comm, job->options->space.most_bytes, why);
+        if (0 != rc) {
+            complain("%s", why);
+        } else {
+            tune_engine_shape(engine, &job->options->space.nodes, &job->options->space.ppn);
+            rc = do_part(job, engine);
+            tune_engine_close(engine);
+        }
+        if (0 == world_rank) {
+            wake(world, size, nodes, ppn);
+        }
+        MPI_Comm_free(&comm);
+    }
+    return agree(rc);
+}
+
+static int with_parts(struct job *job, const struct tune_engine *world)
+{
+    struct options *options = job->options;
+    int nodes, ppn;
+
+    tune_engine_shape(world, &nodes, &ppn);
+    if (0 == options->nodes_count) {
+        options->nodes[options->nodes_count++] = nodes;
+    }
+    if (0 == options->ppn_count) {
+        options->ppns[options->ppn_count++] = ppn;
+    }
+    for (int n = 0; n < options->nodes_count; ++n) {
+        if (2 > options->nodes[n] || nodes < options->nodes[n]) {
+            return complain("--nodes %d; accepted: 2 to %d, as many as this job has", options->nodes[n], nodes);
+        }
+    }
+    for (int p = 0; p < options->ppn_count; ++p) {
+        if (ppn < options->ppns[p]) {
+            return complain("--ppn %d; accepted: 1 to %d, as many ranks as a node of this job has", options->ppns[p],
+                            ppn);
+        }
+    }
+    for (int n = 0; n < options->nodes_count; ++n) {
+        for (int p = 0; p < options->ppn_count; ++p) {
+            if (0 != with_part(job, world, options->nodes[n], options->ppns[p])) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- the program ---- */
+
+/* Who measured what where. */
+static void make_machine(const struct tune_engine *world, char machine[TUNE_TEXT])
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int nodes, ppn, length;
+
+    MPI_Get_processor_name(name, &length);
+    tune_engine_shape(world, &nodes, &ppn);
+    snprintf(machine, TUNE_TEXT, "%d nodes of %d ranks from %.64s on, mapped %s, Open MPI %d.%d.%d", nodes, ppn, name,
+             tune_engine_in_order(world) ? "by slot" : "by node", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
+             OMPI_RELEASE_VERSION);
+}
+
+static int prepare(struct job *job, const struct tune_engine *world)
+{
+    char machine[TUNE_TEXT], why[2 * TUNE_TEXT], path[4096];
+    mca_coll_han_rules_error_t error;
+
+    make_machine(world, machine);
+    if (NULL != job->options->validate) {
+        if (0 != mca_coll_han_rules_read(&job->rules, job->options->validate, &error)) {
+            return complain("%s:%d: %s", job->options->validate, error.line, error.what);
+        }
+        job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
+        return NULL == job->gains ? complain("memory is short") : 0;
+    }
+    snprintf(path, sizeof(path), "%s/measurements.csv", job->options->folder);
+    if (0 != tune_store_open(&job->store, path, machine, why)) {
+        return complain("%s", why);
+    }
+    /* What was found is found anew. */
+    snprintf(path, sizeof(path), "%s/estimates.csv", job->options->folder);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/choices.csv", job->options->folder);
+    unlink(path);
+    if (0 < job->store.resumed) {
+        fprintf(stderr, "han_tune: %zu measurements of an earlier run are in %s\n", job->store.resumed,
+                job->options->folder);
+    }
+    catch_signals(job->options);
+    tune_output_begin(&job->text, machine);
+    return 0;
+}
+
+static int run_job(struct options *options)
+{
+    struct job job = { .options = options };
+    struct tune_engine *world;
+    char why[TUNE_TEXT];
+    int rc;
+
+    if (0 != agree(0 == world_rank ? check_files(options) : 0)) {
+        return EXIT_USAGE;
+    }
+    rc = tune_engine_open(&world, MPI_COMM_WORLD, options->space.most_bytes, why);
+    if (0 != rc) {
+        complain("%s", why);
+        return EXIT_USAGE;
+    }
+    options->way.deadline = 0 < options->limit ? MPI_Wtime() + options->limit : INFINITY;
+    rc = agree(0 == world_rank ? prepare(&job, world) : 0);
+    rc = 0 == rc ? with_parts(&job, world) : -1;
+    if (0 == rc && 0 == world_rank && options->prune) {
+        rc = tune_prune(options->validate, &job.rules, job.gains);
+    }
+    tune_engine_close(world);
+    if (0 == world_rank) {
+        tune_store_close(&job.store);
+        mca_coll_han_rules_free(&job.rules);
+        free(job.gains);
+        free(job.text.text);
+    }
+    return 0 == agree(rc) ? EXIT_OK : EXIT_FAILED;
+}
+
+/* One node is none of HAN's business. */
+static int check_nodes(void)
+{
+    MPI_Comm node;
+    int here, all;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &all);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &here);
+    MPI_Comm_free(&node);
+    return here == all ? complain("this job has one node; at least two are needed") : 0;
+}
+
+/* Not under MPI any more: gnuplot is a process of its own. */
+static int report(const char *program, const struct options *options)
+{
+    char path[4096];
+    const char *slash = strrchr(program, '/');
+
+    snprintf(path, sizeof(path), "%.*shan_report", NULL == slash ? 0 : (int) (slash - program + 1), program);
+    execlp(path, path, options->report, options->folder, (char *) NULL);
+    fprintf(stderr, "han_tune: %s: %s; run it by hand: han_report %s %s\n", path, strerror(errno), options->report,
+            options->folder);
+    return EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = defaults;
+    char folder[4096] = "";
+    int rc;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
+    if (EXIT_OK == rc && options.help) {
+        if (0 == world_rank) {
+            fputs(usage, stdout);
+            tune_heuristics_print(stdout);
+            puts("  what is 1.5 times as slow as the best for all message sizes is not measured again");
+        }
+    } else if (EXIT_OK == rc) {
+        if (NULL == options.folder && NULL != options.output) {
+            snprintf(folder, sizeof(folder), "%s.measured", options.output);
+            options.folder = folder;
+        }
+        rc = 0 == check_nodes() ? run_job(&options) : EXIT_USAGE;
+    }
+    MPI_Finalize();
+    return EXIT_OK == rc && 0 == world_rank && NULL != options.report && NULL != options.output
+               ? report(argv[0], &options)
+               : rc;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The autotuner (HAN paper, sections III-A.2, III-B.2, III-C). docs/tuning.md says what it does. Declarations in
+ * sections, one for each source file; none of them needs MPI. What does is in tune_engine.h.
+ */
+#ifndef HAN_TUNE_H
+#define HAN_TUNE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "coll_han_dynamic.h"
+#include "coll_han_tasks.h"
+
+/* -- tune_model.c: samples, and what they tell --------------------------------------------------------------------- */
+
+/** Straight lines of which a sample keeps the highest ones. */
+enum { TUNE_MOST_LINES = 4 };
+
+/** A rank's time of u segments: base + (u - the segments measured) * steady. */
+struct tune_line {
+    double base;
+    double steady; /**< what a segment more costs, once the pipeline is full; negative: not known */
+};
+
+/** One run of some segments. */
+struct tune_sample {
+    double seconds; /**< of the slowest rank */
+    int line_count; /**< 0: the steps were not looked at */
+    struct tune_line lines[TUNE_MOST_LINES];
+};
+
+/** Runs of the same. */
+struct tune_series {
+    struct tune_sample *samples; /**< [count] */
+    size_t count;
+    size_t room;
+};
+
+/** Adds a sample; returns 0, or -1 where memory is short. */
+int tune_series_add(struct tune_series *series, const struct tune_sample *sample);
+
+void tune_series_free(struct tune_series *series);
+
+/** Median of the samples' seconds; NAN where there are none. */
+double tune_series_median(const struct tune_series *series);
+
+/**
+ * Half the width of the median's confidence interval (95 %, by order statistics), as a part of the median. Up to five
+ * samples: from the smallest to the largest, which is less than 95 %. INFINITY with fewer than two.
+ */
+double tune_series_spread(const struct tune_series *series);
+
+/** Samples that took more than twice the median: they count like the others, and are shown. */
+size_t tune_series_outliers(const struct tune_series *series);
+
+/**
+ * What a step costs once the pipeline is full: the mean of the steps in which all stages are active, without the first
+ * half of them, in which the cost has yet to settle (HAN paper, figure 3). Negative where there are fewer than four.
+ *
+ * @param settled false where the two halves differ by more than a quarter: more segments are to be run
+ */
+double tune_model_steady(const double *seconds, const unsigned *tasks, size_t count, unsigned full, bool *settled);
+
+/**
+ * The highest of the ranks' lines, for any number of segments from those measured on.
+ *
+ * @param lines [count] of all ranks; they are put in another order
+ * @param kept [TUNE_MOST_LINES]
+ * @returns how many there are; with more than TUNE_MOST_LINES of them the one with most work per segment is kept
+ */
+int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line *kept);
+
+/**
+ * The time of a collective of u segments (HAN paper, equations 3 and 4): what the first and the last tasks cost, and
+ * the settled task for each segment between them; the maximum over the ranks, the median over the samples.
+ *
+ * @param one runs of one segment
+ * @param many runs of several, steps looked at; may be empty where u is 1
+ * @param measured segments in many
+ * @returns NAN where samples are missing
+ */
+double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u);
+
+/**
+ * Segments to be run for tasks to be told apart: enough for the pipeline to fill and for some full steps; fewer, where
+ * a whole message has not that many.
+ *
+ * @param lag of the last stage: steps until the pipeline is full
+ * @param most segments of the longest message
+ */
+size_t tune_model_segments(int stages, size_t lag, size_t most);
+
+/* -- tune_space.c: what is tried ----------------------------------------------------------------------------------- */
+
+enum { TUNE_MOST_CHOICES = 16 };
+
+/** What the user wants to be searched. */
+struct tune_space {
+    mca_coll_han_collective_t collectives[HAN_COLLECTIVE_COUNT];
+    int collective_count;
+    size_t least_bytes, most_bytes;     /**< of a message; doubled from one to the next */
+    size_t least_segment, most_segment; /**< fs, the same */
+    size_t inner[TUNE_MOST_CHOICES];    /**< ibs and irs; 0: segments whole */
+    int inner_count;
+    mca_coll_adapt_tree_kind_t trees[TUNE_MOST_CHOICES]; /**< ibalg and iralg */
+    int tree_count;
+    mca_coll_han_submodule_t ups[HAN_CHOICE_COUNT], lows[HAN_CHOICE_COUNT]; /**< that are there */
+    int up_count, low_count;
+    int nodes, ppn;
+    bool heuristics;
+};
+
+/** A way to do a collective. */
+struct tune_config {
+    mca_coll_han_collective_t collective;
+    mca_coll_han_params_t params;
+};
+
+enum { TUNE_TEXT = 256 };
+
+/** The collectives that can be tuned: those that go level by level. */
+bool tune_space_has(mca_coll_han_collective_t collective);
+
+/**
+ * All configurations of a collective, for all message sizes.
+ *
+ * @param configs gets memory, to be freed
+ * @returns how many there are; -1 where memory is short
+ */
+long tune_space_make(const struct tune_space *space, mca_coll_han_collective_t collective,
+                     struct tune_config **configs);
+
+/** Whether a configuration is one for a message of so many bytes: a segment is not longer than the message. */
+bool tune_space_serves(const struct tune_space *space, const struct tune_config *config, size_t bytes);
+
+/** The parameters as a rule has them: "algorithm=pipeline fs=64K imod=adapt ...". */
+void tune_config_text(const struct tune_config *config, char text[TUNE_TEXT]);
+
+/** "64K" */
+void tune_bytes_text(size_t bytes, char text[32]);
+
+/** Prints what the heuristics leave out, one a line. */
+void tune_heuristics_print(FILE *file);
+
+/* -- tune_store.c: measurements, kept as CSV ----------------------------------------------------------------------- */
+
+/** What was run. */
+enum tune_kind {
+    TUNE_TASK,     /**< some segments, steps looked at */
+    TUNE_WHOLE,    /**< a message */
+    TUNE_BUILTIN,  /**< a message, as HAN does it by its built-in rules */
+    TUNE_FALLBACK, /**< a message, as it would go without HAN */
+    TUNE_KIND_COUNT
+};
+
+/** What was measured how often. */
+struct tune_entry {
+    enum tune_kind kind;
+    int nodes, ppn;
+    mca_coll_han_collective_t collective;
+    size_t bytes;
+    char parameters[TUNE_TEXT]; /**< empty: of TUNE_BUILTIN and TUNE_FALLBACK */
+    struct tune_series series;
+};
+
+struct tune_store {
+    struct tune_entry **entries; /**< [count] */
+    size_t count;
+    FILE *file;
+    size_t resumed; /**< samples that were there already */
+};
+
+/**
+ * Opens a file of measurements; what is in it is taken over, if it was measured on the same machine.
+ *
+ * @param machine signature of the allocation, one line
+ * @param why gets a sentence on what is wrong
+ * @returns 0, or -1
+ */
+int tune_store_open(struct tune_store *store, const char *path, const char *machine, char why[TUNE_TEXT * 2]);
+
+/** The entry of what is to be measured; made where it is not there yet. NULL where memory is short. */
+struct tune_entry *tune_store_entry(struct tune_store *store, const struct tune_entry *like);
+
+/** Notes a sample, in memory and in the file. 0, or -1 where it cannot be written. */
+int tune_store_add(struct tune_store *store, struct tune_entry *entry, const struct tune_sample *sample);
+
+/** Notes how long a search has taken. */
+int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds);
+
+void tune_store_close(struct tune_store *store);
+
+#endif

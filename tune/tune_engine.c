@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_han.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune_engine.h"
+
+enum { TAG = 4711 };
+
+struct tune_engine {
+    MPI_Comm comm;
+    int rank, size;
+    mca_coll_han_module_t *han;
+    char *send, *recv;
+    mca_coll_han_step_t steps[TUNE_MOST_STEPS];
+    double *own;             /* [TUNE_MOST_STEPS] seconds of this rank's steps */
+    double *all;             /* rank 0: [size][TUNE_MOST_STEPS] */
+    struct tune_line *lines; /* rank 0: [size] */
+    struct report *reports;  /* rank 0: [size] */
+};
+
+/* What each rank tells rank 0 of a run. */
+struct report {
+    double rc;
+    double seconds;
+    double steady;
+    double settled;
+};
+enum { REPORT = sizeof(struct report) / sizeof(double) };
+
+/* HAN's module is known by its class, and understood by its version. */
+static mca_coll_han_module_t *find_han(MPI_Comm comm, char why[TUNE_TEXT])
+{
+    mca_coll_base_module_t *module = comm->c_coll->coll_bcast_module;
+    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
+
+    if (NULL == module || 0 != strcmp(MCA_COLL_HAN_CLASS, module->super.obj_class->cls_name)) {
+        snprintf(why, TUNE_TEXT,
+                 "component han does not do MPI_Bcast here: OMPI_MCA_mca_base_component_path must name the folder with "
+                 "mca_coll_han.so, and coll_han_priority must not be 0");
+        return NULL;
+    }
+    if (HAN_TUNE_VERSION != han->tune->version) {
+        snprintf(why, TUNE_TEXT, "component han is of another version than this program (%d, not %d)",
+                 han->tune->version, HAN_TUNE_VERSION);
+        return NULL;
+    }
+    return han;
+}
+
+static bool all_agree(MPI_Comm comm, bool good)
+{
+    int mine = good, all = 0;
+
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
+    return 0 != all;
+}
+
+int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT])
+{
+    mca_coll_han_module_t *han = find_han(comm, why);
+    struct tune_engine *engine = calloc(1, sizeof(*engine));
+    bool good = NULL != engine;
+
+    if (!all_agree(comm, NULL != han)) {
+        free(engine);
+        return -1;
+    }
+    if (good) {
+        engine->comm = comm;
+        engine->han = han;
+        MPI_Comm_rank(comm, &engine->rank);
+        MPI_Comm_size(comm, &engine->size);
+        engine->send = calloc(1, most_bytes + sizeof(double));
+        engine->recv = calloc(1, most_bytes + sizeof(double));
+        engine->own = calloc(TUNE_MOST_STEPS, sizeof(double));
+        good = NULL != engine->send && NULL != engine->recv && NULL != engine->own;
+    }
+    if (good && 0 == engine->rank) {
+        engine->all = calloc((size_t) engine->size * TUNE_MOST_STEPS, sizeof(double));
+        engine->lines = calloc((size_t) engine->size, sizeof(*engine->lines));
+        engine->reports = calloc((size_t) engine->size, sizeof(*engine->reports));
+        good = NULL != engine->all && NULL != engine->lines && NULL != engine->reports;
+    }
+    if (good) {
+        /* Calloc's pages are touched here, and not in the first run. */
+        memset(engine->send, 0, most_bytes);
+        memset(engine->recv, 0, most_bytes);
+        good = OMPI_SUCCESS == han->tune->prepare(han);
+    }
+    if (!all_agree(comm, good)) {
+        snprintf(why, TUNE_TEXT, "memory is short, or sub-communicators cannot be made");
+        if (NULL != engine) {
+            tune_engine_close(engine);
+        }
+        return -1;
+    }
+    *made = engine;
+    return 0;
+}
+
+void tune_engine_close(struct tune_engine *engine)
+{
+    free(engine->send);
+    free(engine->recv);
+    free(engine->own);
+    free(engine->all);
+    free(engine->lines);
+    free(engine->reports);
+    free(engine);
+}
+
+MPI_Comm tune_engine_comm(const struct tune_engine *engine)
+{
+    return engine->comm;
+}
+
+void tune_engine_shape(const struct tune_engine *engine, int *nodes, int *ppn)
+{
+    *nodes = engine->han->topology.group_count;
+    *ppn = engine->han->topology.largest;
+}
+
+bool tune_engine_in_order(const struct tune_engine *engine)
+{
+    return engine->han->topology.in_order;
+}
+
+void tune_engine_place(const struct tune_engine *engine, int rank, int *node, int *place)
+{
+    *node = engine->han->topology.group_of[rank];
+    *place = engine->han->topology.place_of[rank];
+}
+
+bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule)
+{
+    return all_agree(engine->comm, engine->han->tune->has(engine->han, level, submodule));
+}
+
+/* A plan that is only asked about its steps. */
+static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struct tune_config *config)
+{
+    const mca_coll_han_stages_t *stages = engine->han->tune->stages(config->collective, config->params.algorithm);
+
+    return (mca_coll_han_plan_t){ .stages = stages->stages,
+                                  .stage_count = stages->count,
+                                  .segment_count = TUNE_MOST_STEPS,
+                                  .depth = config->params.depth };
+}
+
+int tune_engine_stages(const struct tune_engine *engine, const struct tune_config *config, size_t *lag)
+{
+    const mca_coll_han_plan_t plan = plan_of(engine, config);
+
+    *lag = mca_coll_han_plan_lag(&plan, plan.stage_count - 1);
+    return plan.stage_count;
+}
+
+void tune_engine_task_name(const struct tune_engine *engine, const struct tune_config *config, unsigned task,
+                           char *name, size_t length)
+{
+    const mca_coll_han_plan_t plan = plan_of(engine, config);
+
+    mca_coll_han_task_name(&plan, task, name, length);
+}
+
+/* ---- a run ---- */
+
+/* Everybody hears of everybody, in messages: no component is asked. */
+static void start_together(const struct tune_engine *engine)
+{
+    char in, out = 0;
+
+    for (int distance = 1; distance < engine->size; distance *= 2) {
+        MPI_Sendrecv(&out, 1, MPI_CHAR, (engine->rank + distance) % engine->size, TAG, &in, 1, MPI_CHAR,
+                     (engine->rank + engine->size - distance) % engine->size, TAG, engine->comm, MPI_STATUS_IGNORE);
+    }
+}
+
+static int call(const struct tune_engine *engine, const struct tune_run *run)
+{
+    const int elements = run->bytes < sizeof(float) ? 1 : (int) (run->bytes / sizeof(float));
+
+    switch (run->config.collective) {
+    case HAN_BCAST:
+        return MPI_Bcast(engine->recv, (int) run->bytes, MPI_BYTE, 0, engine->comm);
+    case HAN_REDUCE:
+        return MPI_Reduce(engine->send, engine->recv, elements, MPI_FLOAT, MPI_SUM, 0, engine->comm);
+    case HAN_ALLREDUCE:
+        return MPI_Allreduce(engine->send, engine->recv, elements, MPI_FLOAT, MPI_SUM, engine->comm);
+    default:
+        return MPI_Barrier(engine->comm);
+    }
+}
+
+/* The leaders' steps, one behind the other. */
+static void gather_steps(struct tune_engine *engine, struct tune_result *result)
+{
+    int leaders = 0;
+
+    MPI_Gather(engine->own, (int) result->step_count, MPI_DOUBLE, engine->all, (int) result->step_count, MPI_DOUBLE, 0,
+               engine->comm);
+    for (int rank = 0; rank < engine->size && 0 == engine->rank; ++rank) {
+        if (0 == engine->han->topology.place_of[rank]) {
+            memmove(engine->all + (size_t) leaders++ * result->step_count,
+                    engine->all + (size_t) rank * result->step_count, result->step_count * sizeof(double));
+        }
+    }
+    result->steps = engine->all;
+}
+
+static void sum_up(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
+{
+    bool steady = TUNE_TASK == run->kind;
+
+    result->settled = true;
+    for (int rank = 0; rank < engine->size; ++rank) {
+        const struct report *report = &engine->reports[rank];
+
+        result->rc = 0 == result->rc ? (int) report->rc : result->rc;
+        result->sample.seconds = report->seconds > result->sample.seconds ? report->seconds : result->sample.seconds;
+        result->settled = result->settled && 0 != report->settled;
+        engine->lines[rank] = (struct tune_line){ report->seconds, report->steady };
+        steady = steady && 0 <= report->steady;
+    }
+    if (steady) {
+        result->sample.line_count = tune_model_envelope(engine->lines, (size_t) engine->size, result->sample.lines);
+    }
+}
+
+void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
+{
+    mca_coll_han_watch_t watch = { .steps = engine->steps, .room = TUNE_MOST_STEPS };
+    mca_coll_han_params_t params = run->config.params;
+    struct report report = { .steady = -1 };
+    bool settled = true;
+    double start;
+
+    memset(result, 0, sizeof(*result));
+    if (TUNE_FALLBACK == run->kind) {
+        params.algorithm = HAN_FALLBACK;
+    }
+    engine->han->tune->force(engine->han, TUNE_BUILTIN == run->kind ? NULL : &params,
+                             TUNE_TASK == run->kind ? &watch : NULL);
+    start_together(engine);
+    start = MPI_Wtime();
+    report.rc = call(engine, run);
+    report.seconds = MPI_Wtime() - start;
+    engine->han->tune->force(engine->han, NULL, NULL);
+    if (TUNE_TASK == run->kind) {
+        size_t lag;
+        const int stages = tune_engine_stages(engine, &run->config, &lag);
+
+        result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;
+        for (size_t i = 0; i < result->step_count; ++i) {
+            result->tasks[i] = engine->steps[i].task;
+            engine->own[i] = engine->steps[i].seconds;
+        }
+        report.steady = tune_model_steady(engine->own, result->tasks, result->step_count, (1u << stages) - 1, &settled);
+    }
+    report.settled = settled;
+    MPI_Gather(&report, REPORT, MPI_DOUBLE, engine->reports, REPORT, MPI_DOUBLE, 0, engine->comm);
+    if (0 == engine->rank) {
+        sum_up(engine, run, result);
+    }
+    if (run->steps) {
+        gather_steps(engine, result);
+    }
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The tuner's hands: runs of calls on one communicator, by HAN's own engine and the submodules that it has there. All
+ * is collective over that communicator.
+ */
+#ifndef HAN_TUNE_ENGINE_H
+#define HAN_TUNE_ENGINE_H
+
+#include <mpi.h>
+
+#include "tune.h"
+
+struct tune_engine;
+
+/** Steps that are looked at. */
+enum { TUNE_MOST_STEPS = 256 };
+
+/** What is to be run. */
+struct tune_run {
+    enum tune_kind kind;
+    struct tune_config config; /**< of TUNE_BUILTIN and TUNE_FALLBACK the collective */
+    size_t bytes;
+    bool steps; /**< the steps of all leaders are wanted */
+};
+
+/** What it told; complete on rank 0. */
+struct tune_result {
+    int rc; /**< the first error of any rank; 0: there was none */
+    struct tune_sample sample;
+    bool settled; /**< the cost of the full steps was */
+    size_t step_count;
+    unsigned tasks[TUNE_MOST_STEPS];
+    const double *steps; /**< [leaders][step_count] seconds, where they are wanted; until the next run */
+};
+
+/**
+ * Finds HAN on a communicator.
+ *
+ * @param most_bytes of a message
+ * @param why gets a sentence, where there is none
+ * @returns 0, or -1 on all ranks
+ */
+int tune_engine_open(struct tune_engine **engine, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT]);
+
+void tune_engine_close(struct tune_engine *engine);
+
+/** The communicator. */
+MPI_Comm tune_engine_comm(const struct tune_engine *engine);
+
+/** Nodes of the communicator, and ranks of its largest. */
+void tune_engine_shape(const struct tune_engine *engine, int *nodes, int *ppn);
+
+/** Whether nodes hold consecutive ranks. */
+bool tune_engine_in_order(const struct tune_engine *engine);
+
+/** The node of a rank and its place there. */
+void tune_engine_place(const struct tune_engine *engine, int rank, int *node, int *place);
+
+/** Whether a component can be used at a level, on all ranks. */
+bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
+
+/** Stages of a configuration, and how many steps the last one lags. */
+int tune_engine_stages(const struct tune_engine *engine, const struct tune_config *config, size_t *lag);
+
+/** The paper's name of a task. */
+void tune_engine_task_name(const struct tune_engine *engine, const struct tune_config *config, unsigned task,
+                           char *name, size_t length);
+
+/** Runs a call once; all ranks start together. */
+void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model (HAN paper, sections III-A.2 and III-B.2), and the statistics of its measurements. */
+#include "tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tune_series_add(struct tune_series *series, const struct tune_sample *sample)
+{
+    if (series->count == series->room) {
+        const size_t room = 0 == series->room ? 8 : 2 * series->room;
+        struct tune_sample *samples = realloc(series->samples, room * sizeof(*samples));
+
+        if (NULL == samples) {
+            return -1;
+        }
+        series->samples = samples;
+        series->room = room;
+    }
+    series->samples[series->count++] = *sample;
+    return 0;
+}
+
+void tune_series_free(struct tune_series *series)
+{
+    free(series->samples);
+    memset(series, 0, sizeof(*series));
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *) left, b = *(const double *) right;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count)
+{
+    if (0 == count) {
+        return NAN;
+    }
+    qsort(values, count, sizeof(*values), compare);
+    return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* The samples' seconds in ascending order; to be freed. */
+static double *sorted(const struct tune_series *series)
+{
+    double *values = malloc((series->count + 1) * sizeof(*values));
+
+    for (size_t i = 0; NULL != values && i < series->count; ++i) {
+        values[i] = series->samples[i].seconds;
+    }
+    if (NULL != values) {
+        qsort(values, series->count, sizeof(*values), compare);
+    }
+    return values;
+}
+
+double tune_series_median(const struct tune_series *series)
+{
+    double *values = sorted(series);
+    const double result = NULL == values ? NAN : median(values, series->count);
+
+    free(values);
+    return result;
+}
+
+double tune_series_spread(const struct tune_series *series)
+{
+    double *values, middle, result;
+    long reach;
+
+    if (2 > series->count) {
+        return INFINITY;
+    }
+    values = sorted(series);
+    if (NULL == values) {
+        return INFINITY;
+    }
+    /* Ranks of the order statistics that hold the median with 95 %, by the normal approximation of the binomial. */
+    reach = (long) floor(((double) series->count - 1.96 * sqrt((double) series->count)) / 2);
+    reach = 0 > reach || 6 > series->count ? 0 : reach;
+    middle = median(values, series->count);
+    result = (values[series->count - 1 - (size_t) reach] - values[reach]) / 2 / middle;
+    free(values);
+    return result;
+}
+
+size_t tune_series_outliers(const struct tune_series *series)
+{
+    const double limit = 2 * tune_series_median(series);
+    size_t outliers = 0;
+
+    for (size_t i = 0; i < series->count; ++i) {
+        outliers += series->samples[i].seconds > limit ? 1 : 0;
+    }
+    return outliers;
+}
+
+double tune_model_steady(const double *seconds, const unsigned *tasks, size_t count, unsigned full, bool *settled)
+{
+    double sums[2] = { 0, 0 };
+    size_t steps = 0, seen = 0, half;
+
+    *settled = true;
+    for (size_t i = 0; i < count; ++i) {
+        steps += full == tasks[i] ? 1 : 0;
+    }
+    if (4 > steps) {
+        return -1;
+    }
+    half = steps / 2;
+    for (size_t i = 0; i < count; ++i) {
+        if (full == tasks[i]) {
+            sums[seen++ < half ? 0 : 1] += seconds[i];
+        }
+    }
+    sums[0] /= (double) half;
+    sums[1] /= (double) (steps - half);
+    *settled = fabs(sums[0] - sums[1]) <= sums[1] / 4;
+    return sums[1];
+}
+
+/* By what a segment costs; of equal ones the higher first. */
+static int compare_lines(const void *left, const void *right)
+{
+    const struct tune_line *a = left, *b = right;
+
+    return a->steady != b->steady ? (a->steady > b->steady) - (a->steady < b->steady)
+                                  : (a->base < b->base) - (a->base > b->base);
+}
+
+/* Whether of three lines, ascending, the middle one is nowhere above both others. */
+static bool hidden(const struct tune_line *a, const struct tune_line *b, const struct tune_line *c)
+{
+    return (a->base - c->base) * (b->steady - a->steady) <= (a->base - b->base) * (c->steady - a->steady);
+}
+
+int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line *kept)
+{
+    size_t used = 0;
+    int first;
+
+    qsort(lines, count, sizeof(*lines), compare_lines);
+    for (size_t i = 0; i < count; ++i) {
+        if (0 < used && lines[used - 1].steady == lines[i].steady) {
+            continue;
+        }
+        /* What is lower at the beginning and rises less is lower everywhere. */
+        while (0 < used && lines[used - 1].base <= lines[i].base) {
+            --used;
+        }
+        while (1 < used && hidden(&lines[used - 2], &lines[used - 1], &lines[i])) {
+            --used;
+        }
+        lines[used++] = lines[i];
+    }
+    first = (int) used < TUNE_MOST_LINES ? (int) used : TUNE_MOST_LINES;
+    memcpy(kept, lines, (size_t) first * sizeof(*kept));
+    if (used > TUNE_MOST_LINES) {
+        kept[TUNE_MOST_LINES - 1] = lines[used - 1];
+    }
+    return first;
+}
+
+/* Equation 3 or 4: head and tail are in the base, (u - measured) times the settled task follows. */
+static double with_lines(const struct tune_sample *sample, double more)
+{
+    double result = sample->seconds;
+
+    for (int i = 0; i < sample->line_count; ++i) {
+        const double value = sample->lines[i].base + more * sample->lines[i].steady;
+
+        result = value > result ? value : result;
+    }
+    return result;
+}
+
+static bool has_lines(const struct tune_sample *sample)
+{
+    return 0 < sample->line_count && 0 <= sample->lines[0].steady;
+}
+
+double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u)
+{
+    const double first = tune_series_median(one), last = tune_series_median(many);
+    double *values, result;
+
+    if (1 == u) {
+        return first;
+    }
+    if (0 == many->count || 0 == one->count) {
+        return NAN;
+    }
+    /* Between what was measured, and beyond it where no step was full: each segment costs the same. */
+    if (u < measured || !has_lines(&many->samples[0])) {
+        return first + (double) (u - 1) * (last - first) / (double) (measured - 1);
+    }
+    values = malloc(many->count * sizeof(*values));
+    if (NULL == values) {
+        return NAN;
+    }
+    for (size_t i = 0; i < many->count; ++i) {
+        values[i] = with_lines(&many->samples[i], (double) (u - measured));
+    }
+    result = median(values, many->count);
+    free(values);
+    return result;
+}
+
+size_t tune_model_segments(int stages, size_t lag, size_t most)
+{
+    const size_t full = lag + 6, least = (size_t) stages + 1 < 4 ? (size_t) stages + 1 : 4;
+    const size_t third = most / 3 > least ? most / 3 : least;
+    const size_t wanted = full < third ? full : third;
+
+    return wanted < most ? wanted : most;
+}

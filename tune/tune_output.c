@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tune_output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void tune_text_add(struct tune_text *text, const char *format, ...)
+{
+    va_list arguments;
+    char line[2048], *grown;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    grown = realloc(text->text, text->length + (size_t) length + 1);
+    if (NULL == grown || (int) sizeof(line) <= length) {
+        text->short_of_memory = true;
+        return;
+    }
+    memcpy(grown + text->length, line, (size_t) length + 1);
+    text->text = grown;
+    text->length += (size_t) length;
+}
+
+void tune_output_begin(struct tune_text *text, const char *machine)
+{
+    tune_text_add(text,
+                  "# Made by han_tune. The nearest rule decides; algorithm=auto leaves it to the built-in rules.\n"
+                  "han-rules %d\nmachine %s\n",
+                  HAN_RULES_VERSION, machine);
+}
+
+static void what_of(const struct tune_choice *choice, char text[TUNE_TEXT])
+{
+    if (choice->found) {
+        tune_config_text(&choice->config, text);
+    } else {
+        strcpy(text, "algorithm=auto");
+    }
+}
+
+/* How much faster, over the choices from first to last. */
+static void add_gain(struct tune_text *text, const struct tune_choice *first, const struct tune_choice *last)
+{
+    double builtin = 0, fallback = 0;
+    const double count = (double) (last - first + 1);
+
+    for (const struct tune_choice *choice = first; choice <= last; ++choice) {
+        const double mine = choice->found ? choice->measured : choice->builtin;
+
+        builtin += log(choice->builtin / mine) / count;
+        fallback += log(choice->fallback / mine) / count;
+    }
+    if (isfinite(builtin) && isfinite(fallback)) {
+        tune_text_add(text, " # %.2f times as fast as built-in, %.2f without HAN", exp(builtin), exp(fallback));
+    }
+}
+
+void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn)
+{
+    for (long first = 0, last; first < count; first = last + 1) {
+        const mca_coll_han_collective_t collective = choices[first].collective;
+        const char *name = mca_coll_han_collective_names[collective];
+        char what[TUNE_TEXT], next[TUNE_TEXT], low[32], high[32];
+        bool begins;
+
+        /* What is shorter than all that was measured must not get what is best for the shortest of it. */
+        if (0 == first || collective != choices[first - 1].collective) {
+            tune_text_add(text, "\n");
+            if (0 < choices[first].bytes && choices[first].found) {
+                tune_text_add(text, "%-9s nodes=%d ppn=%d bytes=0-%zu : algorithm=auto\n", name, nodes, ppn,
+                              choices[first].bytes - 1);
+            }
+        }
+        what_of(&choices[first], what);
+        for (last = first; last + 1 < count && collective == choices[last + 1].collective; ++last) {
+            what_of(&choices[last + 1], next);
+            if (0 != strcmp(what, next)) {
+                break;
+            }
+        }
+        begins = 0 == first || collective != choices[first - 1].collective;
+        tune_bytes_text(begins && !choices[first].found ? 0 : choices[first].bytes, low);
+        tune_bytes_text(choices[last].bytes, high);
+        tune_text_add(text, "%-9s nodes=%d ppn=%d bytes=", name, nodes, ppn);
+        tune_text_add(text, 0 == choices[last].bytes ? "*" : 0 == strcmp(low, high) ? "%s" : "%s-%s", low, high);
+        tune_text_add(text, " : %s", what);
+        add_gain(text, &choices[first], &choices[last]);
+        tune_text_add(text, "\n");
+    }
+}
+
+static int write_file(const char *path, const char *text, size_t length)
+{
+    char part[4096];
+    FILE *file;
+    bool good;
+
+    snprintf(part, sizeof(part), "%s.part", path);
+    file = fopen(part, "w");
+    good = NULL != file && length == fwrite(text, 1, length, file);
+    good = NULL != file && 0 == fclose(file) && good && 0 == rename(part, path);
+    if (!good) {
+        fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
+        unlink(part);
+    }
+    return good ? 0 : -1;
+}
+
+int tune_output_write(const struct tune_text *text, const char *path)
+{
+    mca_coll_han_rules_error_t error;
+    mca_coll_han_rules_t rules;
+
+    if (text->short_of_memory) {
+        fprintf(stderr, "han_tune: memory is short\n");
+        return -1;
+    }
+    if (0 != mca_coll_han_rules_parse(&rules, path, text->text, text->length, &error)) {
+        fprintf(stderr, "han_tune: what was to be written is no table: line %d: %s\n%s", error.line, error.what,
+                text->text);
+        return -1;
+    }
+    mca_coll_han_rules_free(&rules);
+    return write_file(path, text->text, text->length);
+}
+
+void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
+{
+    char path[4096], text[TUNE_TEXT];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/choices.csv", folder);
+    file = fopen(path, "a");
+    for (long i = 0; NULL != file && i < count; ++i) {
+        const struct tune_choice *choice = &choices[i];
+
+        what_of(choice, text);
+        fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,", nodes, ppn,
+                mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
+                choice->builtin, choice->fallback, text);
+        tune_config_text(&choice->config, text);
+        fprintf(file, "%s\n", text);
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+}
+
+/* ---- tables are measured ---- */
+
+/* One message, three ways, in turn. */
+static int measure(struct tune_engine *engine, const struct tune_way *way, const mca_coll_han_rule_t *rule,
+                   mca_coll_han_collective_t collective, size_t bytes, double seconds[3])
+{
+    static const enum tune_kind kinds[] = { TUNE_WHOLE, TUNE_BUILTIN, TUNE_FALLBACK };
+    struct tune_series series[3] = { { .count = 0 } };
+    int rc = 0;
+
+    for (int i = 0; i < 3 * way->most && 0 == rc; ++i) {
+        struct tune_run run = { .kind = kinds[i % 3], .bytes = bytes };
+        struct tune_result result;
+
+        if (0 == i % 3 && i >= 3 * way->least && tune_series_spread(&series[0]) <= way->precision
+            && tune_series_spread(&series[1]) <= way->precision) {
+            break;
+        }
+        run.config = (struct tune_config){ .collective = collective, .params = rule->params };
+        tune_search_do(engine, tune_engine_comm(engine), &run, &result);
+        if (0 != result.rc) {
+            fprintf(stderr, "han_tune: %s: error %d\n", rule->text, result.rc);
+            rc = -1;
+        } else {
+            rc = tune_series_add(&series[i % 3], &result.sample);
+        }
+    }
+    for (int i = 0; i < 3; ++i) {
+        seconds[i] = tune_series_median(&series[i]);
+        tune_series_free(&series[i]);
+    }
+    return rc;
+}
+
+static int validate_message(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
+                            const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes,
+                            struct tune_gain *gains)
+{
+    const mca_coll_han_input_t input = { .collective = collective,
+                                         .nodes = space->nodes,
+                                         .ppn = space->ppn,
+                                         .in_order = tune_engine_in_order(engine),
+                                         .bytes = bytes };
+    mca_coll_han_lookup_t lookup = { .made = false };
+    const mca_coll_han_rule_t *rule;
+    double seconds[3];
+    int rc = mca_coll_han_lookup_make(&lookup, rules, &input);
+
+    if (0 != rc) {
+        return rc;
+    }
+    rule = mca_coll_han_lookup_find(&lookup, bytes);
+    mca_coll_han_lookup_free(&lookup);
+    if (NULL == rule || rule->leave) {
+        return 0;
+    }
+    rc = measure(engine, way, rule, collective, bytes, seconds);
+    if (0 == rc) {
+        struct tune_gain *gain = &gains[rule - rules->rules];
+
+        gain->rule = rule;
+        gain->over_builtin += log(seconds[1] / seconds[0]);
+        gain->over_fallback += log(seconds[2] / seconds[0]);
+        ++gain->messages;
+        printf("%6d %-10s %10zu %12.1f %12.1f %12.1f %8.2f %8.2f\n", rule->line,
+               mca_coll_han_collective_names[collective], bytes, 1e6 * seconds[0], 1e6 * seconds[1], 1e6 * seconds[2],
+               seconds[1] / seconds[0], seconds[2] / seconds[0]);
+        fflush(stdout);
+    }
+    return rc;
+}
+
+int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
+                  const mca_coll_han_rules_t *rules, struct tune_gain *gains)
+{
+    int rc = 0;
+
+    if (NULL == gains) {
+        tune_search_follow(engine, tune_engine_comm(engine));
+        return 0;
+    }
+    printf("%6s %-10s %10s %12s %12s %12s %8s %8s\n", "line", "collective", "bytes", "rule, us", "built-in", "no HAN",
+           "gain", "gain");
+    for (int i = 0; i < space->collective_count && 0 == rc; ++i) {
+        const mca_coll_han_collective_t collective = space->collectives[i];
+
+        if (HAN_BARRIER == collective) {
+            rc = validate_message(engine, space, way, rules, collective, 0, gains);
+            continue;
+        }
+        for (size_t bytes = space->least_bytes; bytes <= space->most_bytes && 0 == rc; bytes *= 2) {
+            rc = validate_message(engine, space, way, rules, collective, bytes, gains);
+        }
+    }
+    tune_search_end(tune_engine_comm(engine));
+    return rc;
+}
+
+static const double WORTH = 1.03;
+
+static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gains, int line)
+{
+    for (size_t i = 0; i < rules->count; ++i) {
+        if (line == rules->rules[i].line && 0 < gains[i].messages) {
+            return exp(gains[i].over_builtin / gains[i].messages) >= WORTH;
+        }
+    }
+    return true;
+}
+
+int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains)
+{
+    struct tune_text text = { .text = NULL };
+    char line[HAN_RULES_MOST_LINE + 2];
+    FILE *file = fopen(path, "r");
+    int dropped = 0, rc;
+
+    if (NULL == file) {
+        fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    for (int number = 1; NULL != fgets(line, sizeof(line), file); ++number) {
+        if (pays(rules, gains, number)) {
+            tune_text_add(&text, "%s", line);
+        } else {
+            const size_t input = strcspn(line, ":");
+
+            line[strcspn(line, "\n")] = '\0';
+            tune_text_add(&text, "%.*s: algorithm=auto # did not pay%s\n", (int) input, line, line + input);
+            ++dropped;
+        }
+    }
+    fclose(file);
+    rc = 0 == dropped ? 0 : tune_output_write(&text, path);
+    printf("%d rules left to the built-in ones\n", dropped);
+    free(text.text);
+    return rc;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Measurements are kept as CSV, a line each, written at once: who is interrupted loses nothing. A text in front says
+ * where they were made.
+ *     # han_tune 1: MACHINE
+ *     kind,nodes,ppn,collective,bytes,seconds,lines,parameters
+ *     task,4,4,bcast,655360,0.031,0.031:0.0027,algorithm=pipeline fs=64K ...
+ */
+#include "tune.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TITLE "# han_tune 1: "
+#define COLUMNS "kind,nodes,ppn,collective,bytes,seconds,lines,parameters\n"
+
+static const char *const kinds[TUNE_KIND_COUNT]
+    = { [TUNE_TASK] = "task", [TUNE_WHOLE] = "whole", [TUNE_BUILTIN] = "builtin", [TUNE_FALLBACK] = "fallback" };
+
+enum { LINE = 1024 };
+
+static bool same(const struct tune_entry *left, const struct tune_entry *right)
+{
+    return left->kind == right->kind && left->nodes == right->nodes && left->ppn == right->ppn
+           && left->collective == right->collective && left->bytes == right->bytes
+           && 0 == strcmp(left->parameters, right->parameters);
+}
+
+struct tune_entry *tune_store_entry(struct tune_store *store, const struct tune_entry *like)
+{
+    struct tune_entry **entries, *entry;
+
+    for (size_t i = 0; i < store->count; ++i) {
+        if (same(store->entries[i], like)) {
+            return store->entries[i];
+        }
+    }
+    entry = malloc(sizeof(*entry));
+    entries = realloc(store->entries, (store->count + 1) * sizeof(*entries));
+    if (NULL != entries) {
+        store->entries = entries;
+    }
+    if (NULL == entry || NULL == entries) {
+        free(entry);
+        return NULL;
+    }
+    *entry = *like;
+    memset(&entry->series, 0, sizeof(entry->series));
+    store->entries[store->count++] = entry;
+    return entry;
+}
+
+/* ---- reading ---- */
+
+/* The next column; the text moves behind it. NULL where there is none. */
+static char *column(char **text)
+{
+    char *start = *text;
+
+    if (NULL == start) {
+        return NULL;
+    }
+    *text = strchr(start, ',');
+    if (NULL != *text) {
+        *(*text)++ = '\0';
+    }
+    return start;
+}
+
+static int index_of(const char *const *names, int count, const char *name)
+{
+    for (int i = 0; NULL != name && i < count; ++i) {
+        if (0 == strcmp(names[i], name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool read_number(const char *text, double least, double *value)
+{
+    char *end;
+
+    if (NULL == text || '\0' == *text) {
+        return false;
+    }
+    *value = strtod(text, &end);
+    return '\0' == *end && isfinite(*value) && *value >= least;
+}
+
+static bool read_lines(const char *text, struct tune_sample *sample)
+{
+    int used = 0;
+
+    while (NULL != text && '\0' != *text && TUNE_MOST_LINES > sample->line_count) {
+        struct tune_line *line = &sample->lines[sample->line_count++];
+
+        if (2 != sscanf(text, "%lf:%lf%n", &line->base, &line->steady, &used)) {
+            return false;
+        }
+        text += used;
+        text += ' ' == *text ? 1 : 0;
+    }
+    return NULL != text && '\0' == *text;
+}
+
+/* Takes a line over; false where it is none of ours. */
+static bool read_line(struct tune_store *store, char *line)
+{
+    struct tune_entry entry = { .nodes = 0 }, *kept;
+    struct tune_sample sample = { .line_count = 0 };
+    char *text = line, *parameters;
+    double nodes = 0, ppn = 0, bytes = 0;
+    int kind, collective;
+    bool good;
+
+    line[strcspn(line, "\r\n")] = '\0';
+    if (0 == strncmp("search,", line, 7)) {
+        return true;
+    }
+    kind = index_of(kinds, TUNE_KIND_COUNT, column(&text));
+    good = read_number(column(&text), 1, &nodes) && read_number(column(&text), 1, &ppn);
+    collective = index_of(mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT, column(&text));
+    good = good && read_number(column(&text), 0, &bytes) && read_number(column(&text), 0, &sample.seconds)
+           && read_lines(column(&text), &sample);
+    parameters = column(&text);
+    if (!good || 0 > kind || 0 > collective || NULL == parameters || TUNE_TEXT <= strlen(parameters)) {
+        return false;
+    }
+    entry.kind = (enum tune_kind) kind;
+    entry.nodes = (int) nodes;
+    entry.ppn = (int) ppn;
+    entry.collective = (mca_coll_han_collective_t) collective;
+    entry.bytes = (size_t) bytes;
+    strcpy(entry.parameters, parameters);
+    ++store->resumed;
+    kept = tune_store_entry(store, &entry);
+    return NULL != kept && 0 == tune_series_add(&kept->series, &sample);
+}
+
+/* A line that was cut off when somebody pulled the plug is dropped. */
+static long read_all(struct tune_store *store, const char *path, const char *machine, char *why)
+{
+    char line[LINE], title[LINE];
+    long end = 0, number = 0;
+
+    snprintf(title, sizeof(title), TITLE "%s\n", machine);
+    while (NULL != fgets(line, sizeof(line), store->file) && NULL != strchr(line, '\n')) {
+        ++number;
+        end = ftell(store->file);
+        if (1 == number && 0 != strcmp(title, line)) {
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(why, TUNE_TEXT * 2, "%s:1: \"%.120s\"; this machine: \"%.120s\"; name another file", path, line,
+                     machine);
+            return -1;
+        }
+        if (2 < number && !read_line(store, line)) {
+            snprintf(why, TUNE_TEXT * 2, "%s:%ld: no measurement; name another file, or repair it", path, number);
+            return -1;
+        }
+    }
+    return end;
+}
+
+int tune_store_open(struct tune_store *store, const char *path, const char *machine, char why[TUNE_TEXT * 2])
+{
+    long end;
+
+    memset(store, 0, sizeof(*store));
+    store->file = fopen(path, "a+");
+    if (NULL == store->file) {
+        snprintf(why, TUNE_TEXT * 2, "%s: %s", path, strerror(errno));
+        return -1;
+    }
+    rewind(store->file);
+    end = read_all(store, path, machine, why);
+    if (0 <= end && 0 != ftruncate(fileno(store->file), end)) {
+        snprintf(why, TUNE_TEXT * 2, "%s: %s", path, strerror(errno));
+        end = -1;
+    }
+    if (0 > end) {
+        tune_store_close(store);
+        return -1;
+    }
+    fseek(store->file, 0, SEEK_END);
+    if (0 == end) {
+        fprintf(store->file, TITLE "%s\n" COLUMNS, machine);
+        fflush(store->file);
+    }
+    return 0;
+}
+
+/* ---- writing ---- */
+
+int tune_store_add(struct tune_store *store, struct tune_entry *entry, const struct tune_sample *sample)
+{
+    if (0 != tune_series_add(&entry->series, sample)) {
+        return -1;
+    }
+    fprintf(store->file, "%s,%d,%d,%s,%zu,%.9g,", kinds[entry->kind], entry->nodes, entry->ppn,
+            mca_coll_han_collective_names[entry->collective], entry->bytes, sample->seconds);
+    for (int i = 0; i < sample->line_count; ++i) {
+        fprintf(store->file, "%s%.9g:%.9g", 0 == i ? "" : " ", sample->lines[i].base, sample->lines[i].steady);
+    }
+    fprintf(store->file, ",%s\n", entry->parameters);
+    return 0 == fflush(store->file) ? 0 : -1;
+}
+
+int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds)
+{
+    fprintf(store->file, "search,%s,%s,%.3f,%s\n", mode, heuristics ? "on" : "off", seconds,
+            0 == store->resumed ? "from the beginning" : "resumed");
+    return 0 == fflush(store->file) ? 0 : -1;
+}
+
+void tune_store_close(struct tune_store *store)
+{
+    if (NULL != store->file) {
+        fclose(store->file);
+    }
+    for (size_t i = 0; i < store->count; ++i) {
+        tune_series_free(&store->entries[i]->series);
+        free(store->entries[i]);
+    }
+    free(store->entries);
+    memset(store, 0, sizeof(*store));
+}
