@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tuner's cost model and statistics, its search space, and its file of measurements. */
+#include "../coll_han_rules.h"
 #include "../tune/tune.h"
 
 #include "unit.h"
@@ -165,6 +166,280 @@ static void tasks_take_fewer_segments_than_messages(void **state)
     }
 }
 
+/* ---- the search space ---- */
+
+static const struct tune_space everything = {
+    .least_bytes = 4 << 10,
+    .most_bytes = 4 << 20,
+    .least_segment = 16 << 10,
+    .most_segment = 1 << 20,
+    .inner = { 0, 16 << 10 },
+    .inner_count = 2,
+    .trees = { ADAPT_TREE_CHAIN, ADAPT_TREE_BINARY, ADAPT_TREE_LINEAR },
+    .tree_count = 3,
+    .ups = { HAN_LIBNBC, HAN_ADAPT },
+    .up_count = 2,
+    .lows = { HAN_TUNED, HAN_SM, HAN_BASIC },
+    .low_count = 3,
+    .nodes = 4,
+    .ppn = 4,
+};
+
+static const mca_coll_han_collective_t tunable[] = { HAN_BCAST, HAN_REDUCE, HAN_ALLREDUCE, HAN_BARRIER };
+enum { TUNABLE = sizeof(tunable) / sizeof(tunable[0]) };
+
+typedef void (*look_fn_t)(const struct tune_space *space, const struct tune_config *configs, long count);
+
+static void for_each_space(look_fn_t look)
+{
+    for (int i = 0; i < 2 * TUNABLE; ++i) {
+        struct tune_space space = everything;
+        struct tune_config *configs;
+        long count;
+
+        space.heuristics = 0 != i % 2;
+        assert_true(tune_space_has(tunable[i / 2]));
+        count = tune_space_make(&space, tunable[i / 2], &configs);
+        assert_true(0 < count);
+        look(&space, configs, count);
+        free(configs);
+    }
+    assert_false(tune_space_has(HAN_ALLTOALL));
+}
+
+static void look_at_texts(const struct tune_space *space, const struct tune_config *configs, long count)
+{
+    (void) space;
+    for (long i = 0; i < count; ++i) {
+        char mine[TUNE_TEXT], other[TUNE_TEXT];
+
+        tune_config_text(&configs[i], mine);
+        for (long j = 0; j < i; ++j) {
+            tune_config_text(&configs[j], other);
+            assert_string_not_equal(mine, other);
+        }
+    }
+}
+
+static void no_configuration_is_there_twice(void **state)
+{
+    (void) state;
+    for_each_space(look_at_texts);
+}
+
+/* What HAN reads is what was measured. */
+static void look_at_rules(const struct tune_space *space, const struct tune_config *configs, long count)
+{
+    (void) space;
+    for (long i = 0; i < count; ++i) {
+        const mca_coll_han_params_t *mine = &configs[i].params, *read;
+        const bool adapt = HAN_ADAPT == mine->imod, cut = HAN_BARRIER != configs[i].collective;
+        char line[2 * TUNE_TEXT], text[TUNE_TEXT];
+        mca_coll_han_rules_error_t error;
+        mca_coll_han_rules_t rules;
+
+        tune_config_text(&configs[i], text);
+        snprintf(line, sizeof(line), "han-rules 1\n%s nodes=4 ppn=4 bytes=* : %s\n",
+                 mca_coll_han_collective_names[configs[i].collective], text);
+        if (0 != mca_coll_han_rules_parse(&rules, "test", line, strlen(line), &error)) {
+            fail_msg("%s: %s", text, error.what);
+        }
+        read = &rules.rules[0].params;
+        assert_int_equal(mine->algorithm, read->algorithm);
+        assert_int_equal(mine->imod, read->imod);
+        assert_int_equal(mine->smod, read->smod);
+        assert_int_equal(mine->depth, read->depth);
+        assert_true(!cut || mine->fs == read->fs);
+        assert_true(!adapt || (mine->ibalg == read->ibalg && mine->iralg == read->iralg));
+        assert_true(!adapt || !cut || (mine->ibs == read->ibs && mine->irs == read->irs));
+        mca_coll_han_rules_free(&rules);
+    }
+}
+
+static void every_configuration_is_a_rule(void **state)
+{
+    (void) state;
+    for_each_space(look_at_rules);
+}
+
+static void look_at_messages(const struct tune_space *space, const struct tune_config *configs, long count)
+{
+    for (size_t bytes = space->least_bytes; bytes <= space->most_bytes; bytes *= 2) {
+        long serving = 0;
+
+        for (long i = 0; i < count; ++i) {
+            if (tune_space_serves(space, &configs[i], bytes)) {
+                assert_true(configs[i].params.fs <= bytes);
+                ++serving;
+            }
+        }
+        assert_true(0 < serving);
+    }
+}
+
+static void every_message_can_be_done(void **state)
+{
+    (void) state;
+    for_each_space(look_at_messages);
+}
+
+static void heuristics_only_leave_out(void **state)
+{
+    (void) state;
+    for (int i = 0; i < TUNABLE; ++i) {
+        struct tune_space space = everything;
+        struct tune_config *all, *some;
+        const long count = tune_space_make(&space, tunable[i], &all);
+        long fewer, found = 0;
+
+        space.heuristics = true;
+        fewer = tune_space_make(&space, tunable[i], &some);
+        assert_true(fewer < count);
+        for (long s = 0; s < fewer; ++s) {
+            char mine[TUNE_TEXT], other[TUNE_TEXT];
+
+            tune_config_text(&some[s], mine);
+            for (long a = 0; a < count; ++a) {
+                tune_config_text(&all[a], other);
+                found += 0 == strcmp(mine, other) ? 1 : 0;
+            }
+        }
+        assert_int_equal(fewer, found);
+        free(all);
+        free(some);
+    }
+}
+
+static void bytes_are_written_as_people_do(void **state)
+{
+    static const struct {
+        size_t bytes;
+        const char *text;
+    } rows[] = { { 0, "0" },
+                 { 1, "1" },
+                 { 1023, "1023" },
+                 { 1024, "1K" },
+                 { 65536, "64K" },
+                 { 1 << 20, "1M" },
+                 { (1 << 20) + 1024, "1025K" },
+                 { (size_t) 4 << 30, "4G" } };
+    char text[32];
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        tune_bytes_text(rows[i].bytes, text);
+        assert_string_equal(rows[i].text, text);
+    }
+}
+
+/* ---- the file of measurements ---- */
+
+static char path[] = "unit_tune.csv";
+
+static void append(const char *text)
+{
+    FILE *file = fopen(path, "a");
+
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static struct tune_entry entry_of(int number)
+{
+    struct tune_entry entry = { .kind = (enum tune_kind)(number % TUNE_KIND_COUNT),
+                                .nodes = 2 + number % 3,
+                                .ppn = 1 + number % 2,
+                                .collective = tunable[number % TUNABLE],
+                                .bytes = (size_t) number << 10 };
+
+    if (TUNE_TASK == entry.kind || TUNE_WHOLE == entry.kind) {
+        snprintf(entry.parameters, sizeof(entry.parameters), "algorithm=pipeline fs=%dK", number);
+    }
+    return entry;
+}
+
+static void fill(struct tune_store *store)
+{
+    for (int i = 0; i < 60; ++i) {
+        const struct tune_entry like = entry_of(i % 30);
+        struct tune_sample sample = { .seconds = 0.001 * (i + 1) };
+
+        if (TUNE_TASK == like.kind) {
+            sample.line_count = 2;
+            sample.lines[0] = (struct tune_line){ 0.5 * i, 1e-9 };
+            sample.lines[1] = (struct tune_line){ 0.25 * i, 0.125 };
+        }
+        assert_int_equal(0, tune_store_add(store, tune_store_entry(store, &like), &sample));
+    }
+}
+
+static void measurements_are_there_again(void **state)
+{
+    struct tune_store store;
+    char why[2 * TUNE_TEXT];
+
+    (void) state;
+    unlink(path);
+    assert_int_equal(0, tune_store_open(&store, path, "here", why));
+    assert_int_equal(0, store.resumed);
+    fill(&store);
+    assert_int_equal(0, tune_store_searched(&store, "task", true, 1.5));
+    tune_store_close(&store);
+    append("whole,2,1,bca"); /* cut off */
+    for (int round = 0; round < 2; ++round) {
+        assert_int_equal(0, tune_store_open(&store, path, "here", why));
+        assert_int_equal(60, store.resumed);
+        assert_int_equal(30, store.count);
+        for (int i = 0; i < 30; ++i) {
+            const struct tune_entry like = entry_of(i), *entry = tune_store_entry(&store, &like);
+
+            assert_int_equal(2, entry->series.count);
+            near(0.001 * (i + 31), entry->series.samples[1].seconds);
+            assert_int_equal(TUNE_TASK == like.kind ? 2 : 0, entry->series.samples[1].line_count);
+            if (TUNE_TASK == like.kind) {
+                near(0.25 * (i + 30), entry->series.samples[1].lines[1].base);
+                near(1e-9, entry->series.samples[1].lines[0].steady);
+            }
+        }
+        assert_int_equal(30, store.count);
+        tune_store_close(&store);
+    }
+    unlink(path);
+}
+
+static void what_is_no_measurement_of_this_machine_is_refused(void **state)
+{
+    static const char *const bad[] = { "nothing\n",
+                                       "whole,2,1,bcast,1024,fast,,x\n",
+                                       "whole,2,1,bcast,1024,nan,,x\n",
+                                       "whole,2,1,bcast,1024,-1,,x\n",
+                                       "whole,0,1,bcast,1024,1,,x\n",
+                                       "whole,2,1,cast,1024,1,,x\n",
+                                       "part,2,1,bcast,1024,1,,x\n",
+                                       "task,2,1,bcast,1024,1,1:2 3,x\n",
+                                       "task,2,1,bcast,1024,1\n" };
+    struct tune_store store;
+    char why[2 * TUNE_TEXT];
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+        unlink(path);
+        assert_int_equal(0, tune_store_open(&store, path, "here", why));
+        fill(&store);
+        tune_store_close(&store);
+        append(bad[i]);
+        assert_int_equal(-1, tune_store_open(&store, path, "here", why));
+        if (NULL == strstr(why, "unit_tune.csv:63: no measurement")) {
+            fail_msg("%s: %s", bad[i], why);
+        }
+    }
+    assert_int_equal(-1, tune_store_open(&store, path, "elsewhere", why));
+    assert_non_null(strstr(why, "elsewhere"));
+    assert_int_equal(-1, tune_store_open(&store, "no/such/folder", "here", why));
+    unlink(path);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -175,6 +450,13 @@ int main(void)
         cmocka_unit_test(an_ideal_pipeline_is_estimated_exactly),
         cmocka_unit_test(what_was_not_measured_is_not_estimated),
         cmocka_unit_test(tasks_take_fewer_segments_than_messages),
+        cmocka_unit_test(no_configuration_is_there_twice),
+        cmocka_unit_test(every_configuration_is_a_rule),
+        cmocka_unit_test(every_message_can_be_done),
+        cmocka_unit_test(heuristics_only_leave_out),
+        cmocka_unit_test(bytes_are_written_as_people_do),
+        cmocka_unit_test(measurements_are_there_again),
+        cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
