@@ -513,6 +513,7 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
 static int with_parts(struct job *job, const struct tune_engine *world)
 {
     struct options *options = job->options;
+    const double end = 0 < options->limit ? MPI_Wtime() + options->limit : INFINITY;
     int nodes, ppn;
 
     tune_engine_shape(world, &nodes, &ppn);
@@ -533,8 +534,12 @@ static int with_parts(struct job *job, const struct tune_engine *world)
                             ppn);
         }
     }
+    /* Each part has its part of the time, and what those before it have left. */
     for (int n = 0; n < options->nodes_count; ++n) {
         for (int p = 0; p < options->ppn_count; ++p) {
+            const int parts = (options->nodes_count - n) * options->ppn_count - p;
+
+            options->way.deadline = MPI_Wtime() + (end - MPI_Wtime()) / parts;
             if (0 != with_part(job, world, options->nodes[n], options->ppns[p])) {
                 return -1;
             }
@@ -604,7 +609,6 @@ static int run_job(struct options *options)
         complain("%s", why);
         return EXIT_USAGE;
     }
-    options->way.deadline = 0 < options->limit ? MPI_Wtime() + options->limit : INFINITY;
     rc = agree(0 == world_rank ? prepare(&job, world) : 0);
     rc = 0 == rc ? with_parts(&job, world) : -1;
     if (0 == rc && 0 == world_rank && options->prune) {

@@ -171,7 +171,7 @@ static int measure(struct tune_engine *engine, const struct tune_way *way, const
             break;
         }
         run.config = (struct tune_config){ .collective = collective, .params = rule->params };
-        tune_search_do(engine, tune_engine_comm(engine), &run, &result);
+        tune_points_run(engine, &run, &result);
         if (0 != result.rc) {
             fprintf(stderr, "han_tune: %s: error %d\n", rule->text, result.rc);
             rc = -1;
@@ -230,7 +230,7 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
     int rc = 0;
 
     if (NULL == gains) {
-        tune_search_follow(engine, tune_engine_comm(engine));
+        tune_points_follow(engine);
         return 0;
     }
     printf("%6s %-10s %10s %12s %12s %12s %8s %8s\n", "line", "collective", "bytes", "rule, us", "built-in", "no HAN",
@@ -246,7 +246,7 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
             rc = validate_message(engine, space, way, rules, collective, bytes, gains);
         }
     }
-    tune_search_end(tune_engine_comm(engine));
+    tune_points_end(engine);
     return rc;
 }
 

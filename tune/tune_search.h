@@ -7,16 +7,7 @@
 #define HAN_TUNE_SEARCH_H
 
 #include "tune.h"
-#include "tune_engine.h"
-
-/** How it is measured. */
-struct tune_way {
-    bool exhaustive;  /**< every message size by itself; else by tasks */
-    int least, most;  /**< repetitions */
-    double precision; /**< of the median: half its confidence interval, as a part of it */
-    double deadline;  /**< MPI_Wtime; nothing is begun after it */
-    bool quiet;       /**< no progress */
-};
+#include "tune_points.h"
 
 /** What a message of a size gets. */
 struct tune_choice {
@@ -29,8 +20,6 @@ struct tune_choice {
     double builtin, fallback;
 };
 
-struct tune_search;
-
 /**
  * Searches.
  *
@@ -41,17 +30,5 @@ struct tune_search;
  */
 long tune_search_run(struct tune_engine *engine, struct tune_store *store, struct tune_space *space,
                      const struct tune_way *way, const char *folder, struct tune_choice **choices);
-
-/** One run, on the word of rank 0; all other ranks are in tune_search_follow. */
-void tune_search_do(struct tune_engine *engine, MPI_Comm comm, const struct tune_run *run, struct tune_result *result);
-
-/** Ranks other than 0: runs what rank 0 says, until it has had enough. */
-void tune_search_follow(struct tune_engine *engine, MPI_Comm comm);
-
-/** Rank 0 has had enough. */
-void tune_search_end(MPI_Comm comm);
-
-/** "1 h 20 min", "35 s" */
-void tune_time_text(double seconds, char text[32]);
 
 #endif
