@@ -265,14 +265,17 @@ static bool wins(const struct tune_series *mine, const struct tune_series *other
 
 static int confirm(struct search *search, struct tune_choice *choice, int number)
 {
+    struct tune_points *points = &search->points;
     const struct tune_config reference = { .collective = choice->collective };
-    long points[2 + FINALISTS] = { tune_points_message(&search->points, TUNE_BUILTIN, &reference, choice->bytes),
-                                   tune_points_message(&search->points, TUNE_FALLBACK, &reference, choice->bytes) };
+    const int wanted = search->space->heuristics ? 1 : FINALISTS;
+    /* What goes without HAN decides nothing: it was measured at the beginning. */
+    const long fallback = tune_points_message(points, TUNE_FALLBACK, &reference, choice->bytes);
+    long turns[1 + FINALISTS] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes) };
     long finalists[FINALISTS];
     int count = 0, chosen = 0;
     double above = 0;
 
-    while (count < (search->space->heuristics ? 1 : FINALISTS)) {
+    while (count < wanted) {
         double seconds;
         const long found = best(search, choice->collective, number, above, &seconds);
 
@@ -281,25 +284,24 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
         }
         choice->estimate = 0 == count ? seconds : choice->estimate;
         above = seconds;
-        points[2 + count]
-            = tune_points_message(&search->points, TUNE_WHOLE, &search->candidates[found].config, choice->bytes);
         finalists[count++] = found;
+        turns[count] = tune_points_message(points, TUNE_WHOLE, &search->candidates[found].config, choice->bytes);
     }
-    for (int i = 0; i < 2 + count; ++i) {
-        if (-1 == points[i]) {
+    for (int i = 0; i <= count; ++i) {
+        if (-1 == turns[i] || -1 == fallback) {
             return -1;
         }
     }
-    for (int i = 0; i < TURNS * (2 + count) && MPI_Wtime() < search->points.way->deadline; ++i) {
-        if (0 != tune_points_measure(&search->points, points[i % (2 + count)])) {
+    for (int i = 0; i < TURNS * (1 + count) && MPI_Wtime() < points->way->deadline; ++i) {
+        if (0 != tune_points_measure(points, turns[i % (1 + count)])) {
             return -1;
         }
     }
-    choice->builtin = latest(tune_points_series(&search->points, points[0]), TURNS);
-    choice->fallback = latest(tune_points_series(&search->points, points[1]), TURNS);
+    choice->builtin = latest(tune_points_series(points, turns[0]), TURNS);
+    choice->fallback = tune_series_median(tune_points_series(points, fallback));
     choice->measured = NAN;
     for (int i = 0; i < count; ++i) {
-        const double seconds = latest(tune_points_series(&search->points, points[2 + i]), TURNS);
+        const double seconds = latest(tune_points_series(points, turns[1 + i]), TURNS);
 
         if (isnan(choice->measured) || seconds < choice->measured) {
             choice->measured = seconds;
@@ -308,8 +310,7 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
         }
     }
     choice->found = choice->measured < WORTH * choice->builtin
-                    && wins(tune_points_series(&search->points, points[2 + chosen]),
-                            tune_points_series(&search->points, points[0]));
+                    && wins(tune_points_series(points, turns[1 + chosen]), tune_points_series(points, turns[0]));
     return 0;
 }
 

@@ -16,8 +16,9 @@ struct tune_choice {
     bool found;                /**< a configuration beats the built-in rules; else they are to decide */
     struct tune_config config; /**< the best one, also where it does not */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
-    double measured;           /**< side by side with the next two; NAN: not measured */
-    double builtin, fallback;
+    double measured;           /**< side by side with the built-in rules; NAN: not measured */
+    double builtin;
+    double fallback; /**< without HAN, measured before */
 };
 
 /**
