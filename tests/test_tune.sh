@@ -80,6 +80,23 @@ a_search_writes_a_table() {
     (($(grep -c '^task,2,2,allreduce' "$tmp/a.rules.measured/measurements.csv") > 20))
 }
 
+the_table_is_one_for_han() {
+    "$build/tune/han_rules" check "$tmp/a.rules"
+    "$build/tune/han_rules" explain "$tmp/a.rules" --collective allreduce --nodes 2 --ppn 2 --bytes 16K >"$tmp/out"
+    cat "$tmp/out"
+    says "nearest  $tmp/a.rules:"
+}
+
+settings_of_the_user_are_ignored() {
+    export OMPI_MCA_coll_han_dynamic_rules_filename=$tmp/none.rules OMPI_MCA_coll_han_bcast_algorithm=simple
+    tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: ignored, .*coll_han_'
+    says 'coll_han_dynamic_rules_filename'
+    says 'coll_han_bcast_algorithm'
+    ! grep -q 'none.rules:' "$tmp/out"
+}
+
 every_size_has_an_estimate() {
     local bytes
     for bytes in 4096 8192 16384 32768 65536; do
@@ -272,6 +289,8 @@ main() {
     export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     check 'a search writes a table' a_search_writes_a_table
+    check 'the table is one that HAN reads' the_table_is_one_for_han
+    check "the user's settings are not taken for the built-in rules" settings_of_the_user_are_ignored
     check 'every message size has an estimate' every_size_has_an_estimate
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete

@@ -548,6 +548,39 @@ static int with_parts(struct job *job, const struct tune_engine *world)
     return 0;
 }
 
+/* ---- what the user has set for his own jobs ---- */
+
+extern char **environ;
+
+/* Built-in is what HAN does by itself: rules and parameters of the user's must not be taken for it. */
+static int forget_settings(char *forgotten, size_t length)
+{
+    static const char prefix[] = "OMPI_MCA_coll_han_";
+    static const char *const kept[] = { "priority", "verbose" };
+    int count = 0;
+
+    for (char **variable = environ; NULL != *variable;) {
+        const char *name = *variable + sizeof(prefix) - 1;
+        const size_t end = strcspn(*variable, "=");
+        char copy[128];
+        bool keeps = 0 != strncmp(*variable, prefix, sizeof(prefix) - 1) || sizeof(copy) <= end;
+
+        for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]) && !keeps; ++i) {
+            keeps = 0 == strncmp(name, kept[i], strlen(kept[i])) && '=' == name[strlen(kept[i])];
+        }
+        if (keeps) {
+            ++variable;
+            continue;
+        }
+        snprintf(copy, sizeof(copy), "%.*s", (int) end, *variable);
+        snprintf(forgotten + strlen(forgotten), length - strlen(forgotten), "%s%s", 0 == count ? "" : ", ",
+                 copy + sizeof("OMPI_MCA_") - 1);
+        unsetenv(copy);
+        ++count;
+    }
+    return count;
+}
+
 /* ---- the program ---- */
 
 /* Who measured what where. */
@@ -653,11 +686,15 @@ static int report(const char *program, const struct options *options)
 int main(int argc, char **argv)
 {
     struct options options = defaults;
-    char folder[4096] = "";
+    char folder[4096] = "", forgotten[1024] = "";
+    const int count = forget_settings(forgotten, sizeof(forgotten));
     int rc;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    if (0 < count) {
+        complain("ignored, for they would be taken for HAN's own choice: %s", forgotten);
+    }
     rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
     if (EXIT_OK == rc && options.help) {
         if (0 == world_rank) {
