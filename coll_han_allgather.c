@@ -83,7 +83,7 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
 
 /* Up to so many nodes a leader sends to each other one; more are told in rounds, what is known twice as much in each.
  */
-enum { FEW_NODES = 8 };
+enum { FEW_NODES = 4 };
 
 static void swap_directly(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
