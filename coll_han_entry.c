@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "common/coll_fallback.h"
+
 #define UNUSED __opal_attribute_unused__
 #define EXPAND(...) __VA_ARGS__
 
@@ -58,35 +60,10 @@ void mca_coll_han_entry_install(mca_coll_han_module_t *module)
 
 /* -- fallbacks -- */
 
-/* Where Open MPI keeps the function of a collective and its module in a communicator. */
-struct slot {
-    size_t function;
-    size_t module;
-};
-
-#define SLOT(name)                                                                                                     \
-    {                                                                                                                  \
-        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
-    }
 #define SLOTS(number, name, parameters, arguments, send, recv, op, root, performer)                                    \
-    [HAN_##number] = { SLOT(name), SLOT(i##name), SLOT(name##_init) },
+    [HAN_##number] = { COLL_FALLBACK_SLOT(name), COLL_FALLBACK_SLOT(i##name), COLL_FALLBACK_SLOT(name##_init) },
 
-static const struct slot slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = { HAN_COLLECTIVES(SLOTS) };
-
-/* Keeps what did a collective until now; false where nothing did. */
-static bool save(mca_coll_han_fallback_t *fallback, const ompi_communicator_t *comm, const struct slot *slot)
-{
-    const char *table = (const char *) comm->c_coll;
-
-    memcpy(&fallback->fn, table + slot->function, sizeof(fallback->fn));
-    memcpy(&fallback->module, table + slot->module, sizeof(fallback->module));
-    if (NULL == fallback->fn.bcast || NULL == fallback->module) {
-        memset(fallback, 0, sizeof(*fallback));
-        return false;
-    }
-    OBJ_RETAIN(fallback->module);
-    return true;
-}
+static const coll_fallback_slot_t slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = { HAN_COLLECTIVES(SLOTS) };
 
 bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communicator_t *comm)
 {
@@ -94,7 +71,9 @@ bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communica
 
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
         for (int form = 0; form < HAN_FORM_COUNT; ++form) {
-            complete = save(&module->fallbacks[collective][form], comm, &slots[collective][form]) && complete;
+            mca_coll_han_fallback_t *fallback = &module->fallbacks[collective][form];
+
+            complete = coll_fallback_save(&slots[collective][form], comm, &fallback->fn, &fallback->module) && complete;
         }
     }
     return complete;

@@ -18,6 +18,7 @@
 #include "ompi/op/op.h"
 
 #include "coll_solo_flags.h"
+#include "common/coll_fallback.h"
 #include "common/coll_packing.h"
 
 /** The collectives that SOLO has; an index of arrays. */
@@ -245,10 +246,11 @@ mca_coll_solo_where_t mca_coll_solo_ask_where(mca_coll_solo_module_t *module, in
 int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t bytes,
                          size_t element, mca_coll_solo_algorithm_t *algorithm);
 
-/* -- coll_solo_op.c ------------------------------------------------------------------------------------------------ */
+/** The same for a reduction; where elements do not lie one after another without gaps, it is the fallback's. */
+int mca_coll_solo_decide_reduction(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t count,
+                                   const ompi_datatype_t *datatype, mca_coll_solo_algorithm_t *algorithm);
 
-/** Whether elements of a type lie one after another without gaps; reductions of others go to the fallback. */
-bool mca_coll_solo_dense(const ompi_datatype_t *datatype);
+/* -- coll_solo_op.c ------------------------------------------------------------------------------------------------ */
 
 /** sources[0] op sources[1] op ... to target, which may be the last source and no other. */
 void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *const *sources,

@@ -97,3 +97,22 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     }
     return rc;
 }
+
+static bool dense(const ompi_datatype_t *datatype)
+{
+    return 0 < datatype->super.size && ompi_datatype_is_contiguous_memory_layout(datatype, 2)
+           && (ptrdiff_t) datatype->super.size == datatype->super.ub - datatype->super.lb && 0 == datatype->super.lb
+           && 0 == datatype->super.true_lb;
+}
+
+int mca_coll_solo_decide_reduction(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t count,
+                                   const ompi_datatype_t *datatype, mca_coll_solo_algorithm_t *algorithm)
+{
+    const size_t element = datatype->super.size;
+
+    if (!dense(datatype)) {
+        *algorithm = SOLO_FALLBACK;
+        return OMPI_SUCCESS;
+    }
+    return mca_coll_solo_decide(module, collective, count * element, element, algorithm);
+}

@@ -7,23 +7,16 @@
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
 
-/* Where Open MPI keeps the function of a collective and its module in a communicator. */
-struct slot {
-    size_t function;
-    size_t module;
-};
-
-#define SLOT(name)                                                                                                     \
-    {                                                                                                                  \
-        offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
-    }
-
-static const struct slot slots[SOLO_COLLECTIVE_COUNT] = {
-    [SOLO_BCAST] = SLOT(bcast),         [SOLO_REDUCE] = SLOT(reduce),
-    [SOLO_ALLREDUCE] = SLOT(allreduce), [SOLO_BARRIER] = SLOT(barrier),
-    [SOLO_GATHER] = SLOT(gather),       [SOLO_SCATTER] = SLOT(scatter),
-    [SOLO_ALLGATHER] = SLOT(allgather), [SOLO_REDUCE_SCATTER_BLOCK] = SLOT(reduce_scatter_block),
-    [SOLO_ALLTOALL] = SLOT(alltoall),
+static const coll_fallback_slot_t slots[SOLO_COLLECTIVE_COUNT] = {
+    [SOLO_BCAST] = COLL_FALLBACK_SLOT(bcast),
+    [SOLO_REDUCE] = COLL_FALLBACK_SLOT(reduce),
+    [SOLO_ALLREDUCE] = COLL_FALLBACK_SLOT(allreduce),
+    [SOLO_BARRIER] = COLL_FALLBACK_SLOT(barrier),
+    [SOLO_GATHER] = COLL_FALLBACK_SLOT(gather),
+    [SOLO_SCATTER] = COLL_FALLBACK_SLOT(scatter),
+    [SOLO_ALLGATHER] = COLL_FALLBACK_SLOT(allgather),
+    [SOLO_REDUCE_SCATTER_BLOCK] = COLL_FALLBACK_SLOT(reduce_scatter_block),
+    [SOLO_ALLTOALL] = COLL_FALLBACK_SLOT(alltoall),
 };
 
 static void module_construct(mca_coll_solo_module_t *module)
@@ -49,21 +42,6 @@ static void module_destruct(mca_coll_solo_module_t *module)
 
 OBJ_CLASS_INSTANCE(mca_coll_solo_module_t, mca_coll_base_module_t, module_construct, module_destruct);
 
-/* Keeps what did a collective until now; false where nothing did. */
-static bool fallback_save(mca_coll_solo_fallback_t *fallback, const ompi_communicator_t *comm, const struct slot *slot)
-{
-    const char *table = (const char *) comm->c_coll;
-
-    memcpy(&fallback->fn, table + slot->function, sizeof(fallback->fn));
-    memcpy(&fallback->module, table + slot->module, sizeof(fallback->module));
-    if (NULL == fallback->fn.bcast || NULL == fallback->module) {
-        memset(fallback, 0, sizeof(*fallback));
-        return false;
-    }
-    OBJ_RETAIN(fallback->module);
-    return true;
-}
-
 /* Without fallbacks, for it is the first one on the communicator, it cannot be. */
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
@@ -71,7 +49,9 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
     bool complete = true;
 
     for (int i = 0; i < SOLO_COLLECTIVE_COUNT; ++i) {
-        complete = fallback_save(&module->fallbacks[i], comm, &slots[i]) && complete;
+        mca_coll_solo_fallback_t *fallback = &module->fallbacks[i];
+
+        complete = coll_fallback_save(&slots[i], comm, &fallback->fn, &fallback->module) && complete;
     }
     return complete ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }

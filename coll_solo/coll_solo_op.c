@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-bool mca_coll_solo_dense(const ompi_datatype_t *datatype)
-{
-    return 0 < datatype->super.size && ompi_datatype_is_contiguous_memory_layout(datatype, 2)
-           && (ptrdiff_t) datatype->super.size == datatype->super.ub - datatype->super.lb && 0 == datatype->super.lb
-           && 0 == datatype->super.true_lb;
-}
-
 void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *const *sources,
                            int source_count, void *target)
 {

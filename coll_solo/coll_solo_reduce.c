@@ -298,7 +298,7 @@ int mca_coll_solo_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_
 {
     mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
     mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_REDUCE];
-    mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
+    mca_coll_solo_algorithm_t algorithm;
     struct reduce reduce = { .module = module,
                              .own = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
                              .rbuf = module->rank == root ? rbuf : NULL,
@@ -307,14 +307,12 @@ int mca_coll_solo_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_
                              .datatype = datatype,
                              .op = op,
                              .root = root };
-    int rc = OMPI_SUCCESS;
+    int rc;
 
     if (0 == count) {
         return OMPI_SUCCESS;
     }
-    if (mca_coll_solo_dense(datatype)) {
-        rc = mca_coll_solo_decide(module, SOLO_REDUCE, reduce.count * reduce.element, reduce.element, &algorithm);
-    }
+    rc = mca_coll_solo_decide_reduction(module, SOLO_REDUCE, reduce.count, datatype, &algorithm);
     if (OMPI_SUCCESS == rc && SOLO_FALLBACK == algorithm) {
         return fallback->fn.reduce(sbuf, rbuf, count, datatype, op, root, comm, fallback->module);
     }
@@ -326,7 +324,7 @@ int mca_coll_solo_allreduce(const void *sbuf, void *rbuf, int count, ompi_dataty
 {
     mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
     mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_ALLREDUCE];
-    mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
+    mca_coll_solo_algorithm_t algorithm;
     struct reduce reduce = { .module = module,
                              .own = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
                              .rbuf = rbuf,
@@ -335,14 +333,12 @@ int mca_coll_solo_allreduce(const void *sbuf, void *rbuf, int count, ompi_dataty
                              .datatype = datatype,
                              .op = op,
                              .root = EVERYBODY };
-    int rc = OMPI_SUCCESS;
+    int rc;
 
     if (0 == count) {
         return OMPI_SUCCESS;
     }
-    if (mca_coll_solo_dense(datatype)) {
-        rc = mca_coll_solo_decide(module, SOLO_ALLREDUCE, reduce.count * reduce.element, reduce.element, &algorithm);
-    }
+    rc = mca_coll_solo_decide_reduction(module, SOLO_ALLREDUCE, reduce.count, datatype, &algorithm);
     if (OMPI_SUCCESS == rc && SOLO_FALLBACK == algorithm) {
         return fallback->fn.allreduce(sbuf, rbuf, count, datatype, op, comm, fallback->module);
     }

@@ -74,7 +74,7 @@ int mca_coll_solo_reduce_scatter_block(const void *sbuf, void *rbuf, int count, 
 {
     mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
     mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_REDUCE_SCATTER_BLOCK];
-    mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
+    mca_coll_solo_algorithm_t algorithm;
     struct reduce_scatter call = { .module = module,
                                    .own = MPI_IN_PLACE == sbuf ? rbuf : sbuf,
                                    .rbuf = rbuf,
@@ -82,15 +82,12 @@ int mca_coll_solo_reduce_scatter_block(const void *sbuf, void *rbuf, int count, 
                                    .element = datatype->super.size,
                                    .datatype = datatype,
                                    .op = op };
-    int rc = OMPI_SUCCESS;
+    int rc;
 
     if (0 == count) {
         return OMPI_SUCCESS;
     }
-    if (mca_coll_solo_dense(datatype)) {
-        rc = mca_coll_solo_decide(module, SOLO_REDUCE_SCATTER_BLOCK, call.count * call.element, call.element,
-                                  &algorithm);
-    }
+    rc = mca_coll_solo_decide_reduction(module, SOLO_REDUCE_SCATTER_BLOCK, call.count, datatype, &algorithm);
     if (OMPI_SUCCESS == rc && SOLO_FALLBACK == algorithm) {
         return fallback->fn.reduce_scatter_block(sbuf, rbuf, count, datatype, op, comm, fallback->module);
     }
