@@ -47,8 +47,8 @@ typedef struct mca_coll_han_component_t {
     mca_coll_han_base_component_t super;
     int priority;
     int verbose;
-    int reproducible; /**< 1: results may not depend on where ranks are */
-    int output;       /**< stream of verbose and error messages */
+    int reproducible;   /**< 1: results may not depend on where ranks are */
+    int output;         /**< stream of verbose and error messages */
     char *rules_file;   /**< name of the user's file of rules; NULL: none */
     int use_rules_file; /**< HAN_AUTO: where one is named */
     int rules_strict;   /**< end the job where the file cannot be used */
@@ -166,8 +166,8 @@ typedef struct mca_coll_han_module_t {
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT]; /**< each made when it is first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */
-    struct mca_coll_han_watch_t *watch; /**< gets what the steps of calls cost; NULL: nobody wants to know */
-    void *scratch;                      /**< temporary memory kept between calls */
+    struct mca_coll_han_watch_t *watch;  /**< gets what the steps of calls cost; NULL: nobody wants to know */
+    void *scratch;                       /**< temporary memory kept between calls */
     size_t scratch_bytes;
 } mca_coll_han_module_t;
 
@@ -364,7 +364,7 @@ typedef struct mca_coll_han_stages_t {
 
 /** The stages of an algorithm; NULL where it does not go level by level. */
 const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t collective,
-                                               mca_coll_han_algorithm_id_t algorithm);
+                                                 mca_coll_han_algorithm_id_t algorithm);
 
 /**
  * Does a blocking call level by level (HAN paper, section III): segment by segment, the stages overlapped.
@@ -379,12 +379,13 @@ int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t
 /** Changes whenever what a tuner sees of the component does. */
 enum { HAN_TUNE_VERSION = 1 };
 
-/** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs. */
+/** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
+ */
 typedef struct mca_coll_han_tune_t {
     int version; /**< HAN_TUNE_VERSION of the component */
     /**
-     * From now on calls on the module's communicator are done by these parameters, as far as they serve a call, whatever
-     * the rules and the user say; HAN_FALLBACK: by what would do it without HAN. On all ranks alike.
+     * From now on calls on the module's communicator are done by these parameters, as far as they serve a call,
+     * whatever the rules and the user say; HAN_FALLBACK: by what would do it without HAN. On all ranks alike.
      *
      * @param params kept by the caller; NULL: as the rules and the user say
      * @param watch of calls that go level by level: gets what the steps have cost; NULL: nobody wants to know
@@ -416,23 +417,11 @@ void mca_coll_han_entry_forget(mca_coll_han_module_t *module);
 enum { HAN_TO_FALLBACK = INT_MAX };
 
 /**
- * Decides how a call is done, and says so to who wants to know.
- *
- * @param params also of the fallback
- */
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                             mca_coll_han_params_t *params);
-
-/**
- * Performs a call by these parameters.
+ * Decides how a call is done, and does it.
  *
  * @param request of the nonblocking and persistent forms
  * @returns HAN_TO_FALLBACK where nothing has been done, and the fallback is to do the call; OMPI_SUCCESS; or an error
  */
-int mca_coll_han_call_perform(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                              const mca_coll_han_params_t *params, ompi_request_t **request);
-
-/** Decides, and performs. */
 int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 
 /** Of a rank's block: elements. */
@@ -452,14 +441,13 @@ static inline mca_coll_adapt_data_t mca_coll_han_side_whole(const mca_coll_han_s
 
 /* -- coll_han_{bcast,reduce,allreduce,barrier,allgather,reduce_scatter,alltoall,gather,scatter,scan}.c ------------- */
 
-/** Performs a call by an algorithm that fits it; as mca_coll_han_call_perform, but never the fallback. */
+/** Performs a call by an algorithm that fits it; as mca_coll_han_call, but never the fallback. */
 typedef int mca_coll_han_performer_t(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
                                      const mca_coll_han_params_t *params, ompi_request_t **request);
 
 mca_coll_han_performer_t mca_coll_han_perform_bcast, mca_coll_han_perform_reduce, mca_coll_han_perform_allreduce,
     mca_coll_han_perform_barrier, mca_coll_han_perform_allgather, mca_coll_han_perform_reduce_scatter,
-    mca_coll_han_perform_alltoall, mca_coll_han_perform_gather, mca_coll_han_perform_scatter,
-    mca_coll_han_perform_scan;
+    mca_coll_han_perform_alltoall, mca_coll_han_perform_gather, mca_coll_han_perform_scatter, mca_coll_han_perform_scan;
 
 /** An allreduce through the leaders. */
 int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
@@ -531,6 +519,10 @@ static inline mca_coll_adapt_data_t mca_coll_han_leaders_part(const mca_coll_han
 
 /** What a rank puts into a reduction. */
 mca_coll_adapt_data_t mca_coll_han_leaders_operand(const mca_coll_han_leaders_t *leaders, size_t count);
+
+/** What a rank does that leads nothing: it gives the leader of its node one thing, and gets another one. */
+void mca_coll_han_leaders_ask(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t given,
+                              mca_coll_adapt_data_t wanted);
 
 /** At a leader: combines the operands of its node, in the order of ranks. Returns where; may be written to. */
 mca_coll_adapt_data_t mca_coll_han_leaders_reduce(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own);

@@ -170,11 +170,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct blocks *bl
 
 static void fill_member(mca_coll_han_leaders_t *leaders, const struct blocks *blocks, mca_coll_adapt_data_t own)
 {
-    mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-
-    mca_coll_adapt_schedule_send(schedule, own, leaders->leader);
-    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    mca_coll_adapt_schedule_recv(schedule, range(blocks, 0, leaders->topology->size), leaders->leader);
+    mca_coll_han_leaders_ask(leaders, own, range(blocks, 0, leaders->topology->size));
     unpack(leaders, blocks);
 }
 

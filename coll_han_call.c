@@ -41,9 +41,6 @@ static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t 
     const size_t segment = NULL != table ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
     char how[240] = "";
 
-    if (2 > mca_coll_han_component.verbose || 0 != ompi_comm_rank(module->comm)) {
-        return;
-    }
     if (NULL != table) {
         say_levels(module, table, params, how, sizeof(how));
     } else if (by_tree) {
@@ -96,8 +93,8 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
     return units * side->type->super.size / (size_t) size;
 }
 
-int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                             mca_coll_han_params_t *params)
+/* Decides how a call is done, and says so to who wants to know. */
+static int decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, mca_coll_han_params_t *params)
 {
     int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
     const mca_coll_han_topology_t *topology = &module->topology;
@@ -114,7 +111,8 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         .anywhere = mca_coll_han_component.reproducible,
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
-    static const mca_coll_han_settings_t none = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
+    static const mca_coll_han_settings_t none
+        = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
     const mca_coll_han_params_t *rule;
 
     rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
@@ -129,29 +127,26 @@ int mca_coll_han_call_decide(mca_coll_han_module_t *module, const mca_coll_han_a
         }
         *params = mca_coll_han_decide(&input, rule, &mca_coll_han_component.settings[args->collective]);
     }
-    say(module, &input, params);
+    if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm)) {
+        say(module, &input, params);
+    }
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_call_perform(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                              const mca_coll_han_params_t *params, ompi_request_t **request)
+int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     static mca_coll_han_performer_t *const performers[HAN_COLLECTIVE_COUNT] = {
 #define PERFORMER(number, name, parameters, arguments, send, recv, op, root, performer)                                \
     [HAN_##number] = mca_coll_han_perform_##performer,
         HAN_COLLECTIVES(PERFORMER)
     };
-
-    return HAN_FALLBACK == params->algorithm ? HAN_TO_FALLBACK
-                                             : performers[args->collective](module, args, params, request);
-}
-
-int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
-{
     mca_coll_han_params_t params;
-    const int rc = mca_coll_han_call_decide(module, args, &params);
+    const int rc = decide(module, args, &params);
 
-    return OMPI_SUCCESS == rc ? mca_coll_han_call_perform(module, args, &params, request) : rc;
+    if (OMPI_SUCCESS != rc || HAN_FALLBACK == params.algorithm) {
+        return OMPI_SUCCESS == rc ? HAN_TO_FALLBACK : rc;
+    }
+    return performers[args->collective](module, args, &params, request);
 }
 
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count)

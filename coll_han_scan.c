@@ -90,13 +90,6 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct memory *me
     }
 }
 
-static void fill_member(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own, mca_coll_adapt_data_t result)
-{
-    mca_coll_adapt_schedule_send(&leaders->schedule, own, leaders->leader);
-    mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
-    mca_coll_adapt_schedule_recv(&leaders->schedule, result, leaders->leader);
-}
-
 static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, size_t segment_bytes,
                       ompi_request_t **request)
 {
@@ -125,7 +118,8 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
             fill_leader(&leaders, &memory[i % SEGMENTS_AT_ONCE], mca_coll_han_slice(own, first, count),
                         mca_coll_han_slice(result, first, count), chain);
         } else {
-            fill_member(&leaders, mca_coll_han_slice(own, first, count), mca_coll_han_slice(result, first, count));
+            mca_coll_han_leaders_ask(&leaders, mca_coll_han_slice(own, first, count),
+                                     mca_coll_han_slice(result, first, count));
         }
     }
     return mca_coll_han_leaders_perform(&leaders, han, request);

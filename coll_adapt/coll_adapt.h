@@ -216,19 +216,7 @@ typedef struct mca_coll_adapt_op_t {
 
 OBJ_CLASS_DECLARATION(mca_coll_adapt_op_t);
 
-/**
- * Makes an operation of a call; tags are reserved here.
- *
- * @param persistent it is started by MPI_Start, as often as the user likes
- * @returns OMPI_SUCCESS or an error (then there is no operation)
- */
-int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
-                           mca_coll_adapt_op_t **op);
-
-/** Starts it. */
-void mca_coll_adapt_op_start(mca_coll_adapt_op_t *op);
-
-/** Makes it and does it, in any form. */
+/** Makes an operation of a call, for which tags are reserved, and does it in any form. */
 int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
                            mca_coll_adapt_form_t form, ompi_request_t **request);
 

@@ -216,10 +216,12 @@ static const mca_coll_adapt_work_t barrier_work
 
 /* -- life of an operation -- */
 
+static void op_start(mca_coll_adapt_op_t *first);
+
 static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; ++i) {
-        mca_coll_adapt_op_start((mca_coll_adapt_op_t *) requests[i]);
+        op_start((mca_coll_adapt_op_t *) requests[i]);
     }
     return OMPI_SUCCESS;
 }
@@ -503,8 +505,8 @@ static int parts_of(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     return parts;
 }
 
-int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
-                           mca_coll_adapt_op_t **made)
+static int op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
+                   mca_coll_adapt_op_t **made)
 {
     const int parts = parts_of(call, how);
     const bool blocks = NULL == call->next && 1 < parts;
@@ -528,7 +530,7 @@ int mca_coll_adapt_op_make(const mca_coll_adapt_call_t *call, const mca_coll_ada
     return OMPI_SUCCESS;
 }
 
-void mca_coll_adapt_op_start(mca_coll_adapt_op_t *first)
+static void op_start(mca_coll_adapt_op_t *first)
 {
     mca_coll_adapt_op_t *op, *next;
 
@@ -554,7 +556,7 @@ int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_ada
 {
     mca_coll_adapt_op_t *op;
     ompi_request_t *own;
-    int rc = mca_coll_adapt_op_make(call, how, ADAPT_PERSISTENT == form, &op);
+    int rc = op_make(call, how, ADAPT_PERSISTENT == form, &op);
 
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -569,7 +571,7 @@ int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_ada
         *request = own;
     }
     if (ADAPT_PERSISTENT != form) {
-        mca_coll_adapt_op_start(op);
+        op_start(op);
     }
     return ADAPT_BLOCKING == form ? ompi_request_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
 }
