@@ -4,7 +4,7 @@
  * Time and check one collective, with any MPI and any component.
  *
  * A repetition: a barrier made of point-to-point messages, then every rank
- * times its own call; the time of the slowest rank counts.  All exchange that
+ * times its own call, or some in a row; the time of the slowest rank counts.  All exchange that
  * serves the measurement is point-to-point too, so that a faulty collective
  * component can neither disturb nor hide anything.
  *
@@ -361,6 +361,7 @@ struct bench {
     int check;
     int csv;
     int first;
+    int calls;         /* in a row; a repetition is their mean */
     int help;
     double rate;       /* payload bytes per microsecond, 0: unknown */
     double max_time;   /* seconds, 0: none */
@@ -852,7 +853,9 @@ static double repetition(const struct bench *b, struct point *pt, int v, int rep
     noise_set(pt->variant->noise);  /* before the barrier: nobody begins under the level before */
     barrier(b);
     begin = MPI_Wtime();
-    run_call(b, pt, &c);
+    for (int i = 0; i < b->calls; ++i) {
+        run_call(b, pt, &c);
+    }
     end = MPI_Wtime();
     noise_set(0.0);
     if (checked) {
@@ -865,7 +868,7 @@ static double repetition(const struct bench *b, struct point *pt, int v, int rep
     if (b->first) {
         MPI_Comm_free(&c.comm);
     }
-    return 1e6 * (end - begin);
+    return 1e6 * (end - begin) / b->calls;
 }
 
 static void default_counts(const struct bench *b, size_t bytes, int *reps, int *warmup)
@@ -889,6 +892,7 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
     double seconds = b->max_time * share;
 
     at_least = wanted < at_least ? wanted : at_least;
+    micros *= b->calls;
     if (seconds > 0.0 && micros > 0.0 && wanted * micros > 1e6 * seconds) {
         wanted = (int) (1e6 * seconds / micros);
     }
@@ -968,6 +972,9 @@ static void print_header(const struct bench *b)
         fprintf(b->out, ", root %d", b->root);
     } else {
         fprintf(b->out, ", root rotates");
+    }
+    if (1 < b->calls) {
+        fprintf(b->out, ", %d calls in a row", b->calls);
     }
     fprintf(b->out, "; time of the slowest rank in microseconds\n");
     fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s%s\n", "bytes", "reps", "median", "minimum",
@@ -1285,7 +1292,7 @@ static void parse_collective(struct bench *b, const char *name)
 }
 
 enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
-       OPT_FIRST, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS };
+       OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS };
 
 static const struct option long_options[] = {
     { "sizes", required_argument, NULL, OPT_SIZES },
@@ -1300,6 +1307,7 @@ static const struct option long_options[] = {
     { "rate", required_argument, NULL, OPT_RATE },
     { "max-time", required_argument, NULL, OPT_MAX_TIME },
     { "first", no_argument, NULL, OPT_FIRST },
+    { "calls", required_argument, NULL, OPT_CALLS },
     { "offset", required_argument, NULL, OPT_OFFSET },
     { "memory", required_argument, NULL, 'M' },
     { "noise", required_argument, NULL, OPT_NOISE },
@@ -1335,6 +1343,7 @@ static void take_option(struct bench *b, int option, char **argv)
     case OPT_RATE:       b->rate = parse_rate(b, optarg); break;
     case OPT_MAX_TIME:   b->max_time = parse_seconds(b, optarg); break;
     case OPT_FIRST:      b->first = 1; break;
+    case OPT_CALLS:      b->calls = (int) parse_number(b, "--calls", optarg, 1, 1000000); break;
     case OPT_OFFSET:     b->offset = (int) parse_number(b, "--offset", optarg, 0, 10000000); break;
     case OPT_NOISE:      parse_noise(b, optarg); break;
     case OPT_BLOCKING:   add_way(b, BLOCKING, 0); break;
@@ -1396,6 +1405,8 @@ static void print_help(void)
            "  --offset N      number of the first repetition, to go on rotating the root\n"
            "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
            "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
+           "  --calls N       so many calls in a row; a repetition is their mean (default 1). One\n"
+           "                  call alone also waits for those that leave the barrier before it late\n"
            "  --noise LIST    per cents, such as 0,5,10: at 5 each rank sleeps for 0 to 10 ms, ten\n"
            "                  times a second, at 10 for 0 to 20 ms, while it measures\n"
            "  --segments LIST numbers: a nonblocking call for each segment, then one wait for all\n"
@@ -1518,7 +1529,7 @@ static int run_all(struct bench *b)
 
 int main(int argc, char **argv)
 {
-    struct bench b = { .warmup = -1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
+    struct bench b = { .warmup = -1, .calls = 1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
     int code;
 
     MPI_Init(&argc, &argv);

@@ -107,6 +107,14 @@ t_run 2 -- --first --sizes 1K -i 4 --csv
 [[ $code == 0 && $(t_sizes) == 1024 ]]
 t_result $? 'the first call on a new communicator is measured'
 
+t_run 2 -- --calls 50 --first --sizes 1K -i 4
+[[ $code == 0 ]] && grep -q '50 calls in a row' "$work/out"
+t_result $? 'calls in a row are measured, and said'
+
+t_run 2 -- --calls 0 --sizes 8
+[[ $code == 2 ]] && grep -q -- '--calls' "$work/err"
+t_result $? 'no calls in a row is an error'
+
 t_run 2 -- --sizes 8 -M 1K
 [[ $code == 2 ]] && grep -q 'left out' "$work/err"
 t_result $? 'a size that needs too much memory is left out with a message'
