@@ -55,6 +55,7 @@ typedef struct mca_coll_solo_component_t {
     int single_copy;  /**< 0: not used */
     int segment_size; /**< bytes that a box holds */
     int max_memory;   /**< bytes of shared memory that a process maps, at most */
+    int start;        /**< see mca_coll_solo_module_t.calls */
     int algorithms[SOLO_COLLECTIVE_COUNT];
 } mca_coll_solo_component_t;
 
@@ -100,6 +101,7 @@ typedef struct mca_coll_solo_module_t {
     int rank, size;
     mca_coll_solo_fallback_t fallbacks[SOLO_COLLECTIVE_COUNT];
     mca_coll_solo_state_t state;
+    size_t calls; /**< so far, and KiB of their messages; from coll_solo_start on there is shared memory */
     mca_coll_solo_memory_t memory;
     size_t segment_bytes; /**< what a box holds */
     bool single_copy;     /**< all ranks may copy from and to all others */
@@ -190,6 +192,9 @@ static inline void mca_coll_solo_finish(mca_coll_solo_module_t *module, uint64_t
 /** A piece of a message that passes through scratch memory; fits into a core's own cache. */
 enum { SOLO_PIECE = 131072 };
 
+/** Bytes of the segments in which a message passes through the boxes. @param element bytes of what is not cut */
+size_t mca_coll_solo_segment_size(const mca_coll_solo_module_t *module, size_t bytes, size_t element);
+
 /** A message in a user's buffer, as a stream of packed bytes. */
 typedef struct mca_coll_solo_data_t {
     unsigned char *next; /**< contiguous: the next byte; else NULL */
@@ -237,8 +242,7 @@ mca_coll_solo_where_t mca_coll_solo_ask_where(mca_coll_solo_module_t *module, in
 /* -- coll_solo_decide.c -------------------------------------------------------------------------------------------- */
 
 /**
- * How a call is done. Depends on what is the same on all ranks, and makes the shared memory at the first call that
- * wants it.
+ * How a call is done. Depends on what is the same on all ranks, and makes the shared memory when it pays.
  *
  * @param bytes packed, of the message or of one block
  * @param element bytes of what must not be cut; 1: bytes

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-/* Least bytes of a segment where a message is cut only to let root and others copy at once. */
-enum { LEAST_SEGMENT = 4096 };
-
 /* One broadcast. */
 struct bcast {
     mca_coll_solo_module_t *module;
@@ -13,18 +10,6 @@ struct bcast {
     size_t bytes;
     int root;
 };
-
-/*
- * The segments of a message: as many as there are boxes, so that the root need not wait for anybody, or as long as a
- * box. With more ranks than cores they do not copy at once anyway, and a segment costs a turn of the core.
- */
-static size_t segment_size(const mca_coll_solo_module_t *module, size_t bytes)
-{
-    size_t segment = (bytes / SOLO_BOXES + SOLO_LINE) / SOLO_LINE * SOLO_LINE;
-
-    segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
-    return module->crowded || segment > module->segment_bytes ? module->segment_bytes : segment;
-}
 
 /* Whom this rank reads from: the root, or, in another group than the root's, the leader; that one reads from the root.
  */
@@ -57,7 +42,7 @@ static int pass_on(struct bcast *bcast, uint64_t seq, const mca_coll_solo_box_t 
 static int copy(struct bcast *bcast)
 {
     mca_coll_solo_module_t *module = bcast->module;
-    const size_t segment = segment_size(module, bcast->bytes);
+    const size_t segment = mca_coll_solo_segment_size(module, bcast->bytes, 1);
     const int source = source_of(bcast);
     const bool leads
         = module->rank == module->leader && module->group_of[module->rank] != module->group_of[bcast->root];

@@ -21,11 +21,12 @@ mca_coll_solo_component_t mca_coll_solo_component = {
         .collm_init_query = mca_coll_solo_init_query,
         .collm_comm_query = mca_coll_solo_comm_query,
     },
-    /* There for who asks for it, and in nobody's way. */
-    .priority = 0,
+    /* Above coll/tuned: what that does better is left to it, call by call. */
+    .priority = 40,
     .single_copy = 1,
     .segment_size = 32768,
     .max_memory = 512 << 20,
+    .start = 128,
 };
 
 const char *const mca_coll_solo_collective_names[SOLO_COLLECTIVE_COUNT] = {
@@ -98,6 +99,10 @@ static int solo_register(void)
         { "max_memory",
           "Bytes of shared memory that a process maps, at most; communicators that come later do without SOLO", 0,
           INT_MAX, &mca_coll_solo_component.max_memory },
+        { "start",
+          "A communicator gets its shared memory when it has had so many calls, each KiB of their messages counting as "
+          "one more; the fallback does those before; 0: at its first call",
+          0, INT_MAX, &mca_coll_solo_component.start },
     };
     const mca_base_component_t *self = &mca_coll_solo_component.super.collm_version;
     int rc;

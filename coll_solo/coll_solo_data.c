@@ -11,6 +11,22 @@
 /* One system call moves no more, so that MPI goes on during a long copy. */
 enum { SINGLE_COPY_BYTES = 1 << 20 };
 
+/* Least bytes of a segment where a message is cut only to let ranks copy at once. */
+enum { LEAST_SEGMENT = 4096 };
+
+/*
+ * As many as there are boxes, so that who fills them need not wait for anybody, or as long as a box. With more ranks
+ * than cores they do not copy at once anyway, and a segment costs a turn of the core.
+ */
+size_t mca_coll_solo_segment_size(const mca_coll_solo_module_t *module, size_t bytes, size_t element)
+{
+    size_t segment = (bytes / SOLO_BOXES + SOLO_LINE) / SOLO_LINE * SOLO_LINE;
+
+    segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
+    segment = module->crowded || segment > module->segment_bytes ? module->segment_bytes : segment;
+    return segment < element ? element : segment / element * element;
+}
+
 /* -- streams -- */
 
 unsigned char *mca_coll_solo_contiguous(void *buffer, size_t count, ompi_datatype_t *datatype)

@@ -27,13 +27,13 @@ static const struct rule rules[] = {
     { SOLO_BCAST, EITHER, 2, 0, SOLO_COPY },
     { SOLO_BCAST, EITHER, 2, 2 MIB, SOLO_SINGLE_COPY },
     { SOLO_REDUCE, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_REDUCE, ROOMY, 2, 4 MIB, SOLO_FALLBACK },
+    { SOLO_REDUCE, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
     { SOLO_REDUCE, ROOMY, 3, 64 KIB, SOLO_SLICES },
     { SOLO_REDUCE, ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
     { SOLO_ALLREDUCE, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_ALLREDUCE, ROOMY, 2, 128 KIB, SOLO_SLICES },
-    { SOLO_ALLREDUCE, EITHER, 3, 16 KIB, SOLO_SLICES },
-    { SOLO_ALLREDUCE, EITHER, 2, 8 MIB, SOLO_SINGLE_COPY },
+    { SOLO_ALLREDUCE, EITHER, 2, 16 KIB, SOLO_SLICES },
+    { SOLO_ALLREDUCE, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+    { SOLO_ALLREDUCE, CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
     { SOLO_GATHER, EITHER, 2, 0, SOLO_COPY },
     { SOLO_GATHER, EITHER, 2, 512 KIB, SOLO_FALLBACK },
     { SOLO_SCATTER, EITHER, 2, 0, SOLO_COPY },
@@ -41,7 +41,8 @@ static const struct rule rules[] = {
     { SOLO_SCATTER, EITHER, 2, 1 MIB, SOLO_FALLBACK },
     { SOLO_ALLGATHER, EITHER, 2, 0, SOLO_COPY },
     { SOLO_ALLGATHER, ROOMY, 2, 512 KIB, SOLO_SINGLE_COPY },
-    { SOLO_ALLGATHER, EITHER, 2, 2 MIB, SOLO_FALLBACK },
+    { SOLO_ALLGATHER, CROWDED, 2, 1 MIB, SOLO_FALLBACK },
+    { SOLO_ALLGATHER, ROOMY, 2, 2 MIB, SOLO_FALLBACK },
     { SOLO_REDUCE_SCATTER_BLOCK, EITHER, 2, 0, SOLO_COPY },
     { SOLO_REDUCE_SCATTER_BLOCK, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
     { SOLO_REDUCE_SCATTER_BLOCK, CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
@@ -75,6 +76,16 @@ static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, 
     return algorithm;
 }
 
+/*
+ * To make shared memory takes as long as a hundred short calls, or a few long ones. A communicator that lives for less
+ * does without.
+ */
+static bool pays(mca_coll_solo_module_t *module, size_t bytes)
+{
+    module->calls += 1 + bytes / 1024;
+    return module->calls > (size_t) mca_coll_solo_component.start;
+}
+
 int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t bytes,
                          size_t element, mca_coll_solo_algorithm_t *algorithm)
 {
@@ -82,7 +93,7 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     int rc = OMPI_SUCCESS;
 
     /* Whether it is crowded is known when there is memory, on all ranks alike. */
-    if (SOLO_UNTRIED == module->state && SOLO_FALLBACK != wanted) {
+    if (SOLO_UNTRIED == module->state && SOLO_FALLBACK != wanted && pays(module, bytes)) {
         rc = mca_coll_solo_memory_make(module);
     }
     *algorithm = SOLO_AUTO == wanted ? by_rules(module, collective, bytes) : (mca_coll_solo_algorithm_t) wanted;

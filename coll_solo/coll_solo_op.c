@@ -7,16 +7,29 @@
 
 #include <string.h>
 
+/* Whether target = a op b is there, without copying b first. */
+static bool has_three_buffers(const ompi_op_t *op, const ompi_datatype_t *datatype)
+{
+    return ompi_op_is_intrinsic((ompi_op_t *) op) && ompi_datatype_is_predefined((ompi_datatype_t *) datatype)
+           && 0 <= ompi_op_ddt_map[datatype->id] && NULL != op->o_3buff_intrinsic.fns[ompi_op_ddt_map[datatype->id]];
+}
+
 void mca_coll_solo_combine(ompi_op_t *op, ompi_datatype_t *datatype, size_t count, const void *const *sources,
                            int source_count, void *target)
 {
+    int left = source_count - 1; /* the leftmost one that target contains */
+
     if (0 == count) {
         return;
     }
-    if (target != sources[source_count - 1]) {
-        memcpy(target, sources[source_count - 1], count * datatype->super.size);
+    if (target != sources[left] && 0 < left && has_three_buffers(op, datatype)) {
+        --left;
+        ompi_3buff_op_reduce(op, (void *) (uintptr_t) sources[left], (void *) (uintptr_t) sources[left + 1], target,
+                             count, datatype);
+    } else if (target != sources[left]) {
+        memcpy(target, sources[left], count * datatype->super.size);
     }
-    for (int i = source_count - 2; 0 <= i; --i) {
+    for (int i = left - 1; 0 <= i; --i) {
         ompi_op_reduce(op, (void *) (uintptr_t) sources[i], target, count, datatype);
     }
 }
@@ -57,12 +70,8 @@ static int operand(const mca_coll_solo_reduction_t *reduction, int rank, size_t 
                               scratch, bytes);
 }
 
-/*
- * Two pieces of scratch memory: what there is so far, and the next operand. The result is written when all operands
- * have been read, for it may be in the place of the own one.
- */
-static int reduce_piece(const mca_coll_solo_reduction_t *reduction, size_t offset, size_t count, void *sum, void *next,
-                        const void **result)
+/* To sum, by way of scratch memory for the next operand. */
+static int reduce_piece(const mca_coll_solo_reduction_t *reduction, size_t offset, size_t count, void *sum, void *next)
 {
     const size_t bytes = count * reduction->datatype->super.size;
     const void *pair[2];
@@ -75,7 +84,6 @@ static int reduce_piece(const mca_coll_solo_reduction_t *reduction, size_t offse
             pair[1] = sum;
         }
     }
-    *result = sum;
     return rc;
 }
 
@@ -83,23 +91,21 @@ int mca_coll_solo_reduce_range(const mca_coll_solo_reduction_t *reduction, mca_c
 {
     mca_coll_solo_module_t *module = reduction->module;
     const size_t element = reduction->datatype->super.size, step = SOLO_PIECE / element;
-    void *sum = mca_coll_solo_scratch(module, 0), *next = mca_coll_solo_scratch(module, 1);
-    int rc = NULL == sum || NULL == next ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    void *scratch = mca_coll_solo_scratch(module, 0), *next = mca_coll_solo_scratch(module, 1);
+    int rc = NULL == scratch || NULL == next ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 
     for (size_t first = range.first; first < range.end && OMPI_SUCCESS == rc; first += step) {
         const size_t count = range.end - first < step ? range.end - first : step;
         const size_t written = (first - range.first) * element;
-        const void *result;
+        char *result = NULL == reduction->result ? NULL : reduction->result + written;
+        /* In place, the own operand is there until it has been read. */
+        void *sum = NULL == result || result == reduction->own + first * element ? scratch : result;
 
-        rc = reduce_piece(reduction, first * element, count, sum, next, &result);
-        if (OMPI_SUCCESS != rc) {
-            break;
-        }
-        if (NULL != reduction->result) {
-            memcpy(reduction->result + written, result, count * element);
-        } else {
-            rc = mca_coll_solo_write(module, reduction->result_rank, result, reduction->remote + written,
-                                     count * element);
+        rc = reduce_piece(reduction, first * element, count, sum, next);
+        if (OMPI_SUCCESS == rc && NULL == result) {
+            rc = mca_coll_solo_write(module, reduction->result_rank, sum, reduction->remote + written, count * element);
+        } else if (OMPI_SUCCESS == rc && sum != result) {
+            memcpy(result, sum, count * element);
         }
     }
     return rc;

@@ -38,7 +38,8 @@ static const void *const *collect(const struct reduce *reduce, uint64_t seq, siz
 static int copy(const struct reduce *reduce)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t segment = module->segment_bytes / reduce->element;
+    const size_t segment
+        = mca_coll_solo_segment_size(module, reduce->count * reduce->element, reduce->element) / reduce->element;
     const bool in_place = reduce->own == reduce->rbuf;
 
     for (size_t done = 0; done < reduce->count; done += segment) {
@@ -86,7 +87,8 @@ static void combine_of(const struct reduce *reduce, const int *ranks, int count,
 static int copy_in_groups(const struct reduce *reduce)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t segment = module->segment_bytes / reduce->element;
+    const size_t segment
+        = mca_coll_solo_segment_size(module, reduce->count * reduce->element, reduce->element) / reduce->element;
     const int *own_group = module->members;
 
     for (size_t done = 0; done < reduce->count; done += segment) {

@@ -2,11 +2,16 @@
 #include "coll_solo.h"
 
 #include <sched.h>
+#include <time.h>
 
 #include "opal/runtime/opal_progress.h"
 
-/* Looks at a flag before MPI and other processes get their turn; the most are a few microseconds. */
-enum { MOST_LOOKS = 128 };
+enum {
+    MOST_LOOKS = 128,   /* at a flag before MPI and other processes get their turn: a few microseconds */
+    PATIENCE = 1000000, /* nanoseconds of waiting after which a rank sleeps, ... */
+    NAP_SHARE = 8,      /* ... this part of what it has waited, ... */
+    LONGEST_NAP = 1000000,
+};
 
 static inline void relax(void)
 {
@@ -17,31 +22,57 @@ static inline void relax(void)
 #endif
 }
 
+static int64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t) time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Who has waited long lets the core rest. What comes meanwhile, also to MPI, is late by a part of the wait at most. */
+static void nap(int64_t waited)
+{
+    const int64_t share = waited / NAP_SHARE;
+
+    if (PATIENCE <= waited) {
+        nanosleep(&(struct timespec){ .tv_nsec = share < LONGEST_NAP ? share : LONGEST_NAP }, NULL);
+    }
+}
+
 /*
  * How long it pays to look depends on whether the other one has a core at this moment, and what it was like the last
- * time is the best guess: looking in vain halves the looks, success doubles them.
+ * time is the best guess: success doubles the looks, also where a look longer would have had it; a wait that looks in
+ * vain once more halves them.
  *
  * opal_progress() yields by itself where mpi_yield_when_idle is set and there was nothing to do. Where ranks are more
  * than cores it is done here whatever is set: the one that is waited for may be waiting for this core.
  */
 void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq)
 {
+    int64_t since = 0;
+
     for (int turns = 0;; ++turns) {
         for (int i = 0; i < module->looks; ++i) {
             if (mca_coll_solo_reached(flag, seq)) {
-                if (0 == turns && MOST_LOOKS > module->looks && !module->crowded) {
+                if (1 >= turns && MOST_LOOKS > module->looks && !module->crowded) {
                     module->looks *= 2;
                 }
                 return;
             }
             relax();
         }
-        if (SOLO_LEAST_LOOKS < module->looks) {
+        if (1 == turns && SOLO_LEAST_LOOKS < module->looks) {
             module->looks /= 2;
         }
         opal_progress();
         if (module->crowded && !opal_progress_yield_when_idle) {
             sched_yield();
+        }
+        if (0 == turns) {
+            since = now();
+        } else {
+            nap(now() - since);
         }
     }
 }

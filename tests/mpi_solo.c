@@ -17,6 +17,7 @@ static long no_files = -1;
 static long no_space = -1;
 static long untraceable = -1;
 static long forever = 0;
+static long rests = 0;
 static long big = 0;
 
 /* ---- data: elements are pairs of numbers ---- */
@@ -361,6 +362,39 @@ static void progress_while_waiting(void)
     t_free(memory);
 }
 
+static double core_seconds(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+           + 1e-6 * (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/* Asked only of a component that promises it. */
+static void rest_while_waiting(void)
+{
+    if (!rests) {
+        t_skip("wants --rests");
+        return;
+    }
+    for (int late = 0; late < t.size; ++late) {
+        double waited, used;
+
+        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        if (late == t.rank) {
+            usleep(300000);
+        }
+        waited = MPI_Wtime();
+        used = core_seconds();
+        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        waited = MPI_Wtime() - waited;
+        used = core_seconds() - used;
+        t_expect(late == t.rank || used < 0.3 * waited, "rank %d takes %.0f ms of a core in %.0f ms", t.rank,
+                 1e3 * used, 1e3 * waited);
+    }
+}
+
 static int count_files(void)
 {
     DIR *folder = opendir("/proc/self/fd");
@@ -500,6 +534,7 @@ int main(int argc, char **argv)
                                                { "--no-space", true, &no_space },
                                                { "--untraceable", true, &untraceable },
                                                { "--forever", false, &forever },
+                                               { "--rests", false, &rests },
                                                { "--big", false, &big } };
     static const struct t_behaviour behaviours[] = {
         { "many in a row, of any kind, size, root and layout", in_a_row, 120 },
@@ -507,6 +542,7 @@ int main(int argc, char **argv)
         { "3 MB and a bit, every kind, also in place", every_kind_large, 0 },
         { "400 KB, every second rank with gaps", every_kind_large_with_gaps, 0 },
         { "a rank in a barrier takes part in messages", progress_while_waiting, 0 },
+        { "a rank in a barrier leaves the core to others", rest_while_waiting, 0 },
         { "twenty communicators at once", many_at_once, 0 },
         { "1,000 communicators, used and freed, leave no file open and nothing mapped", many_communicators, 240 },
         { "more than 2 GiB", past_2_gib, 240 },

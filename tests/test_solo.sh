@@ -66,13 +66,14 @@ said() {                            # said TIMES PATTERN
     [[ $(grep -cE -- "$2" "$tmp/err") == "$1" ]]
 }
 
-readonly SOLO=(--mca coll_solo_priority 100)
+# Shared memory from the first call on.
+readonly SOLO=(--mca coll_solo_start 0)
 readonly SHORT=(--mixes 50 --communicators 30)
 
 # ---------------------------------------------------------------- used or not
 
 test_unused() {
-    run 2 --mca coll_solo_verbose 2 "$@" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 0 coll:solo
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$@" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 0 coll:solo
 }
 
 test_used() {
@@ -81,6 +82,11 @@ test_used() {
     for name in bcast reduce allreduce barrier gather scatter allgather reduce_scatter_block alltoall; do
         grep -qE "coll:solo: MPI_COMM_WORLD .*: $name, [0-9]+ bytes: (copy|slices|single_copy)" "$tmp/err" || return 1
     done
+}
+
+test_begins() {                     # test_begins YES|NO SIZE: by default, in ten calls of a size
+    run 2 --mca coll_solo_verbose 1 "$build/bench/han_bench" allreduce --sizes "$2" -i 10 -x 0 &&
+        said "$([[ $1 == yes ]] && echo 1 || echo 0)" 'bytes of shared memory'
 }
 
 test_silent() {
@@ -143,6 +149,12 @@ test_refused() {
         "$build/tests/mpi_solo" "${SHORT[@]}" --untraceable 2 || status=1
     ((status == 0)) && all_right && grep -qE 'no single copy \(process_vm_readv: ' "$tmp/err" &&
         ! grep -qE '[1-9][0-9]* bytes moved by single copy' "$tmp/err"
+}
+
+# ---------------------------------------------------------------- late
+
+test_rests() {
+    run 2 "${SOLO[@]}" "$build/tests/mpi_solo" "${SHORT[@]}" --rests && all_right
 }
 
 # ---------------------------------------------------------------- killed
@@ -208,9 +220,11 @@ for name in "${!OMPI_MCA_coll@}"; do
 done
 export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
 
-t_check "by default it is not used" test_unused
+t_check "a communicator of few short calls has no shared memory" test_begins no 8
+t_check "one of long calls has some" test_begins yes 64K
 t_check "--mca coll_solo_priority -1 switches it off" test_unused --mca coll_solo_priority -1
-t_check "--mca coll_solo_priority 100: all its collectives go through it" test_used
+t_check "below coll/tuned it does nothing" test_unused --mca coll_solo_priority 20
+t_check "--mca coll_solo_start 0: all its collectives go through it" test_used
 t_check "it says nothing unless asked" test_silent
 binding=(--bind-to socket:overload-allowed)
 t_check "ranks on two sockets, one after another, are two groups" test_groups socket
@@ -234,6 +248,7 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
 else
     t_skip "where the system refuses single copies, it is said at verbose level 1, and all is copied" "not root, or no setpriv"
 fi
+t_check "who waits for a late rank lets the core rest" test_rests
 t_check "its memory has no name in any file system" test_nameless
 t_check "a rank is killed: the others end" test_one_killed
 t_check "all are killed: nothing is left" test_all_killed
