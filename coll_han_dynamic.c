@@ -144,12 +144,12 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
     }
 }
 
-/* What does a call that the chosen algorithm does not serve. */
-static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input)
+/* What does a call that the chosen algorithm does not serve; a ring where the leaders were to make one. */
+static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t chosen)
 {
     static const mca_coll_han_algorithm_id_t order[]
-        = { HAN_TREE, HAN_PIPELINE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
-    size_t i = 0;
+        = { HAN_RING, HAN_TREE, HAN_PIPELINE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
+    size_t i = HAN_UP_ALLREDUCE == chosen ? 0 : 1;
 
     while (!mca_coll_han_fits(order[i], input)) {
         ++i;
@@ -233,7 +233,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.why = "results are to be reproducible";
     }
     if (!mca_coll_han_fits(params.algorithm, input)) {
-        params.algorithm = substitute(input);
+        params.algorithm = substitute(input, params.algorithm);
         params.why = "the algorithm does not serve this call";
     }
     if (HAN_TREE == params.algorithm && goes_up(input->collective)) {

@@ -4,14 +4,15 @@
 /* Whether there is a core for each rank of the node. */
 enum { ROOMY = 1, CROWDED = 2, EITHER = 3 };
 
-/* Where, with how many ranks at least, from how many bytes on: how. The last row that fits decides. */
+/* Where, with how many ranks at least, from how many bytes on: how. */
 struct rule {
-    mca_coll_solo_collective_t collective;
-    int where;
+    int where; /* 0: behind the last one */
     int ranks;
     size_t bytes;
     mca_coll_solo_algorithm_t algorithm;
 };
+
+enum { MOST_RULES = 8 };
 
 #define KIB *1024
 #define MIB *1048576
@@ -19,36 +20,54 @@ struct rule {
 /*
  * Measured with bench/compare on two cores: ROOMY with 2 ranks, CROWDED with 4 and 8. There a memcpy is several times
  * as fast as a single copy, which takes its time for each page, so that two of the one are often better than one of the
- * other. Where the fallback was better, it is in the table. Rows for 3 ranks in ROOMY are reasoned: one root would
- * reduce for all.
+ * other. Of a collective's rows the last that fits decides; where the fallback was better, it is in the table. Rows for
+ * 3 ranks in ROOMY are reasoned: one root would reduce for all.
  */
-static const struct rule rules[] = {
-    { SOLO_BARRIER, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_BCAST, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_BCAST, EITHER, 2, 2 MIB, SOLO_SINGLE_COPY },
-    { SOLO_REDUCE, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_REDUCE, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
-    { SOLO_REDUCE, ROOMY, 3, 64 KIB, SOLO_SLICES },
-    { SOLO_REDUCE, ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
-    { SOLO_ALLREDUCE, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_ALLREDUCE, EITHER, 2, 16 KIB, SOLO_SLICES },
-    { SOLO_ALLREDUCE, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
-    { SOLO_ALLREDUCE, CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
-    { SOLO_GATHER, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_GATHER, EITHER, 2, 512 KIB, SOLO_FALLBACK },
-    { SOLO_SCATTER, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_SCATTER, EITHER, 2, 128 KIB, SOLO_SINGLE_COPY },
-    { SOLO_SCATTER, EITHER, 2, 1 MIB, SOLO_FALLBACK },
-    { SOLO_ALLGATHER, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_ALLGATHER, ROOMY, 2, 512 KIB, SOLO_SINGLE_COPY },
-    { SOLO_ALLGATHER, CROWDED, 2, 1 MIB, SOLO_FALLBACK },
-    { SOLO_ALLGATHER, ROOMY, 2, 2 MIB, SOLO_FALLBACK },
-    { SOLO_REDUCE_SCATTER_BLOCK, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_REDUCE_SCATTER_BLOCK, ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
-    { SOLO_REDUCE_SCATTER_BLOCK, CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
-    { SOLO_ALLTOALL, EITHER, 2, 0, SOLO_COPY },
-    { SOLO_ALLTOALL, ROOMY, 2, 64 KIB, SOLO_FALLBACK },
-    { SOLO_ALLTOALL, CROWDED, 2, 16 KIB, SOLO_FALLBACK },
+static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
+    [SOLO_BARRIER] = {
+        { EITHER, 2, 0, SOLO_COPY },
+    },
+    [SOLO_BCAST] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { EITHER, 2, 2 MIB, SOLO_SINGLE_COPY },
+    },
+    [SOLO_REDUCE] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 3, 64 KIB, SOLO_SLICES },
+        { ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
+    },
+    [SOLO_ALLREDUCE] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { EITHER, 2, 16 KIB, SOLO_SLICES },
+        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
+    },
+    [SOLO_GATHER] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { EITHER, 2, 512 KIB, SOLO_FALLBACK },
+    },
+    [SOLO_SCATTER] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { EITHER, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { EITHER, 2, 1 MIB, SOLO_FALLBACK },
+    },
+    [SOLO_ALLGATHER] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { ROOMY, 2, 512 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 1 MIB, SOLO_FALLBACK },
+        { ROOMY, 2, 2 MIB, SOLO_FALLBACK },
+    },
+    [SOLO_REDUCE_SCATTER_BLOCK] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
+    },
+    [SOLO_ALLTOALL] = {
+        { EITHER, 2, 0, SOLO_COPY },
+        { ROOMY, 2, 64 KIB, SOLO_FALLBACK },
+        { CROWDED, 2, 16 KIB, SOLO_FALLBACK },
+    },
 };
 
 /* Whether a box holds what the copy of a collective puts into it: at least one element, or one for each rank. */
@@ -67,10 +86,9 @@ static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, 
     const int where = module->crowded ? CROWDED : ROOMY;
     mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
 
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); ++i) {
-        if (rules[i].collective == collective && 0 != (rules[i].where & where) && rules[i].ranks <= module->size
-            && rules[i].bytes <= bytes) {
-            algorithm = rules[i].algorithm;
+    for (const struct rule *rule = rules[collective]; 0 != rule->where; ++rule) {
+        if (0 != (rule->where & where) && rule->ranks <= module->size && rule->bytes <= bytes) {
+            algorithm = rule->algorithm;
         }
     }
     return algorithm;

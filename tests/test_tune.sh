@@ -248,7 +248,7 @@ other_measurements_are_not_mixed_in() {
 help_lists_the_heuristics() {
     "$build/tune/han_tune" --help >"$tmp/out"
     says '--time-limit'
-    says 'solo only for segments from 512K on'
+    says 'inside a node solo alone'
 }
 
 clean_up() {

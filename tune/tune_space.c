@@ -77,30 +77,29 @@ static bool long_for_libnbc(const struct tune_space *space, const struct tune_co
     return HAN_LIBNBC == config->params.imod && 65536 < config->params.fs;
 }
 
-static bool has_tuned(const struct tune_space *space)
+static bool has_low(const struct tune_space *space, mca_coll_han_submodule_t low)
 {
     for (int i = 0; i < space->low_count; ++i) {
-        if (HAN_TUNED == space->lows[i]) {
+        if (low == space->lows[i]) {
             return true;
         }
     }
     return false;
 }
 
+static bool other_than_solo(const struct tune_space *space, const struct tune_config *config)
+{
+    return HAN_SOLO != config->params.smod && has_low(space, HAN_SOLO);
+}
+
 static bool basic_beside_tuned(const struct tune_space *space, const struct tune_config *config)
 {
-    return HAN_BASIC == config->params.smod && has_tuned(space);
+    return HAN_BASIC == config->params.smod && has_low(space, HAN_TUNED);
 }
 
 static bool long_for_sm(const struct tune_space *space, const struct tune_config *config)
 {
-    return HAN_SM == config->params.smod && has_tuned(space) && 512 << 10 <= config->params.fs;
-}
-
-static bool short_for_solo(const struct tune_space *space, const struct tune_config *config)
-{
-    (void) space;
-    return 0 == strcmp("solo", mca_coll_han_submodule_names[config->params.smod]) && 512 << 10 > config->params.fs;
+    return HAN_SM == config->params.smod && has_low(space, HAN_TUNED) && 512 << 10 <= config->params.fs;
 }
 
 static bool cut_twice(const struct tune_space *space, const struct tune_config *config)
@@ -113,8 +112,9 @@ static const struct {
     const char *sentence;
     bool (*excludes)(const struct tune_space *space, const struct tune_config *config);
 } heuristics[] = {
-    { "solo only for segments from 512K on: sm is faster below (HAN paper)", short_for_solo },
-    { "sm only for segments below 512K, where there is tuned", long_for_sm },
+    { "inside a node solo alone, where it is there: the others are slower, or no faster, for any segment",
+      other_than_solo },
+    { "sm only for segments below 512K, where there is tuned (HAN paper)", long_for_sm },
     { "basic not where there is tuned, which has basic's algorithms and more", basic_beside_tuned },
     { "chain and pipeline not where the longest message has fewer pieces than two for each node (HAN paper)",
       few_for_chain },
