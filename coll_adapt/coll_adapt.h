@@ -120,6 +120,18 @@ static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call
 int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send, int peer, int tag,
                                  ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
 
+/**
+ * How a message went. A rank that fails goes on, so that nobody waits for it in vain, but what it sends from then on is
+ * empty: who gets it fails, too, and nobody takes wrong data for right ones.
+ *
+ * @param rc what the message's own functions say
+ * @param bytes that were to come; 0: of a message that was sent
+ */
+static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public_t *status, size_t bytes)
+{
+    return OMPI_SUCCESS == rc && 0 < bytes && 0 == status->_ucount ? OMPI_ERROR : rc;
+}
+
 /* -- coll_adapt_schedule.c ----------------------------------------------------------------------------------------- */
 
 /** The forms of a collective. */

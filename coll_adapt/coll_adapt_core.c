@@ -17,8 +17,7 @@
 /* Every transfer that can be under way at once. */
 static size_t transfer_count(const mca_coll_adapt_task_t *task)
 {
-    const size_t children = (size_t) task->tree.child_count, sends = (size_t) task->sends,
-                 recvs = (size_t) task->recvs;
+    const size_t children = (size_t) task->tree.child_count, sends = (size_t) task->sends, recvs = (size_t) task->recvs;
 
     return (task->up ? children * recvs + sends : 0) + (task->down ? children * sends + recvs : 0);
 }
@@ -50,8 +49,8 @@ int mca_coll_adapt_core_init(mca_coll_adapt_core_t *core, const mca_coll_adapt_t
     memset(core, 0, sizeof(*core));
     core->task = *task;
     memory = malloc(transfers * sizeof(mca_coll_adapt_transfer_t) + 2 * children * sizeof(mca_coll_adapt_flow_t)
-                    + (children + 1) * (size_t) (task->sends + task->recvs) * sizeof(bool)
-                    + task->window * sizeof(int) + pieces * PIECE);
+                    + (children + 1) * (size_t) (task->sends + task->recvs) * sizeof(bool) + task->window * sizeof(int)
+                    + pieces * PIECE);
     if (NULL == memory) {
         return -1;
     }
@@ -93,6 +92,25 @@ static int peer_of(const mca_coll_adapt_core_t *core, int child)
     return -1 == child ? core->task.tree.parent : core->task.tree.children[child];
 }
 
+static mca_coll_adapt_flow_t *flow_of(mca_coll_adapt_core_t *core, const mca_coll_adapt_transfer_t *transfer)
+{
+    if (ADAPT_UP == transfer->half) {
+        return transfer->send ? &core->up_out : &core->up_in[transfer->child];
+    }
+    return transfer->send ? &core->down_out[transfer->child] : &core->down_in;
+}
+
+static void end_transfer(mca_coll_adapt_core_t *core, mca_coll_adapt_transfer_t *transfer, int rc)
+{
+    mca_coll_adapt_flow_t *flow = flow_of(core, transfer);
+
+    flow->ready[transfer->segment % flow->slots] = true;
+    fail(core, rc);
+    --core->active;
+    transfer->next = core->free_transfers;
+    core->free_transfers = transfer;
+}
+
 /* Starts the next segment of a flow. */
 static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_flow_t *flow, mca_coll_adapt_half_t half, bool send,
                   int child, void *buffer)
@@ -104,6 +122,7 @@ static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_flow_t *flow, mca_
     transfer->core = core;
     transfer->half = half;
     transfer->send = send;
+    transfer->empty = send && 0 != core->rc;
     transfer->child = child;
     transfer->peer = peer_of(core, child);
     transfer->segment = flow->next++;
@@ -111,17 +130,15 @@ static void start(mca_coll_adapt_core_t *core, mca_coll_adapt_flow_t *flow, mca_
     ++core->active;
     rc = core->task.transport->start(transfer);
     if (0 != rc) {
-        fail(core, rc);
-        --core->active;
-        transfer->next = core->free_transfers;
-        core->free_transfers = transfer;
+        end_transfer(core, transfer, rc);
+        core->moved = true;
     }
 }
 
 /* Whether a flow may start its next segment; those before limit are available. */
-static bool may_start(const mca_coll_adapt_core_t *core, const mca_coll_adapt_flow_t *flow, size_t limit)
+static bool may_start(const mca_coll_adapt_flow_t *flow, size_t limit)
 {
-    return 0 == core->rc && flow->next < limit && flow->next < flow->done + flow->slots;
+    return flow->next < limit && flow->next < flow->done + flow->slots;
 }
 
 /* Takes the oldest segment of a flow once its transfer is complete; false where it is not yet. */
@@ -169,7 +186,7 @@ static void up_receive(mca_coll_adapt_core_t *core)
     for (int child = 0; child < core->task.tree.child_count; ++child) {
         mca_coll_adapt_flow_t *flow = &core->up_in[child];
 
-        while (may_start(core, flow, limit)) {
+        while (may_start(flow, limit)) {
             start(core, flow, ADAPT_UP, false, child,
                   core->task.work->inlet(core, child, (int) (flow->next % flow->slots)));
         }
@@ -193,7 +210,7 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
     const int turns = core->task.tree.child_count + 1;
     int *turn = &core->turn[segment % core->task.window];
 
-    while (*turn < turns && 0 == core->rc) {
+    while (*turn < turns) {
         const int child = mca_coll_adapt_core_child_of_turn(core, *turn);
         mca_coll_adapt_flow_t *flow = -1 == child ? NULL : &core->up_in[child];
         void *in = NULL;
@@ -204,7 +221,9 @@ static bool combine_segment(mca_coll_adapt_core_t *core, size_t segment)
             }
             in = core->task.work->inlet(core, child, (int) (segment % flow->slots));
         }
-        fail(core, core->task.work->combine(core, segment, in, 0 == *turn));
+        if (0 == core->rc) {
+            fail(core, core->task.work->combine(core, segment, in, 0 == *turn));
+        }
         ++*turn;
     }
     return *turn == turns;
@@ -216,7 +235,7 @@ static void up_combine(mca_coll_adapt_core_t *core)
     /* Turns that need no child. */
     const int alone = -1 == mca_coll_adapt_core_child_of_turn(core, 0) ? 1 : 0;
 
-    for (size_t segment = core->combined; segment < limit && 0 == core->rc; ++segment) {
+    for (size_t segment = core->combined; segment < limit; ++segment) {
         const bool complete = combine_segment(core, segment);
 
         if (complete && segment == core->combined) {
@@ -237,7 +256,7 @@ static void up_send(mca_coll_adapt_core_t *core)
         flow->done = core->combined;
         return;
     }
-    while (may_start(core, flow, core->combined)) {
+    while (may_start(flow, core->combined)) {
         start(core, flow, ADAPT_UP, true, -1, core->task.work->outlet(core, flow->next));
     }
 }
@@ -249,13 +268,13 @@ static void down_receive(mca_coll_adapt_core_t *core)
     mca_coll_adapt_flow_t *flow = &core->down_in;
     size_t limit;
 
-    while (0 == core->rc && use(core, flow)) {
-        if (NULL != core->task.work->deliver) {
+    while (use(core, flow)) {
+        if (NULL != core->task.work->deliver && 0 == core->rc) {
             fail(core, core->task.work->deliver(core, flow->done - 1));
         }
     }
     limit = least(core->task.segments, down_done(core) + core->task.window);
-    while (may_start(core, flow, limit)) {
+    while (may_start(flow, limit)) {
         start(core, flow, ADAPT_DOWN, false, -1, core->task.work->place(core, flow->next));
     }
 }
@@ -267,8 +286,8 @@ static void down_root(mca_coll_adapt_core_t *core)
     const size_t there = core->task.up ? core->combined : core->task.segments;
     const size_t limit = least(there, down_done(core) + core->task.window);
 
-    while (0 == core->rc && flow->done < limit) {
-        if (NULL != core->task.work->pack) {
+    while (flow->done < limit) {
+        if (NULL != core->task.work->pack && 0 == core->rc) {
             fail(core, core->task.work->pack(core, flow->done));
         }
         ++flow->done;
@@ -282,29 +301,13 @@ static void down_send(mca_coll_adapt_core_t *core)
     for (int child = 0; child < core->task.tree.child_count; ++child) {
         mca_coll_adapt_flow_t *flow = &core->down_out[child];
 
-        while (may_start(core, flow, core->down_in.done)) {
+        while (may_start(flow, core->down_in.done)) {
             start(core, flow, ADAPT_DOWN, true, child, core->task.work->place(core, flow->next));
         }
     }
 }
 
 /* -- events -- */
-
-static void handle(mca_coll_adapt_core_t *core, mca_coll_adapt_transfer_t *transfer)
-{
-    mca_coll_adapt_flow_t *flow;
-
-    if (ADAPT_UP == transfer->half) {
-        flow = transfer->send ? &core->up_out : &core->up_in[transfer->child];
-    } else {
-        flow = transfer->send ? &core->down_out[transfer->child] : &core->down_in;
-    }
-    flow->ready[transfer->segment % flow->slots] = true;
-    fail(core, transfer->rc);
-    --core->active;
-    transfer->next = core->free_transfers;
-    core->free_transfers = transfer;
-}
 
 /* What has been sent frees its memory, first of all: the rest of the pass counts on it. */
 static void retire(mca_coll_adapt_core_t *core)
@@ -340,11 +343,8 @@ static bool over(const mca_coll_adapt_core_t *core)
 {
     const size_t segments = core->task.segments;
 
-    if (0 != core->active) {
-        return false;
-    }
-    return 0 != core->rc
-           || ((!core->task.up || core->up_out.done == segments) && (!core->task.down || down_done(core) == segments));
+    return 0 == core->active && (!core->task.up || core->up_out.done == segments)
+           && (!core->task.down || down_done(core) == segments);
 }
 
 /* The events since the last time, oldest first; where there are none, advancing ends. */
@@ -389,7 +389,7 @@ static void advance(mca_coll_adapt_core_t *core)
         while (NULL != event) {
             mca_coll_adapt_transfer_t *next = event->next;
 
-            handle(core, event);
+            end_transfer(core, event, event->rc);
             event = next;
         }
     }

@@ -10,7 +10,8 @@
  *
  * Segments are independent, and so are children: up to `sends` segments are under way to each child (or to the parent)
  * and up to `recvs` receives are posted for each peer; when any transfer completes, the next one of that peer starts.
- * Nothing waits for all. The core knows neither MPI nor memory: transfers are the transport's, data the work's.
+ * Nothing waits for all. After an error all goes on, so that nobody waits in vain, but what is sent is empty: who gets it
+ * fails, too. The core knows neither MPI nor memory: transfers are the transport's, data the work's.
  */
 #ifndef MCA_COLL_ADAPT_CORE_H
 #define MCA_COLL_ADAPT_CORE_H
@@ -35,6 +36,7 @@ typedef struct mca_coll_adapt_transfer_t {
     struct mca_coll_adapt_transfer_t *next; /**< in the list of events, or of free transfers */
     mca_coll_adapt_half_t half;
     bool send;
+    bool empty;     /**< to be sent without data: this rank has failed */
     int child;      /**< index of the child at the other end, -1: the parent */
     int peer;       /**< rank at the other end */
     size_t segment;

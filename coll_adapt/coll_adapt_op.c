@@ -46,7 +46,9 @@ static void *slot(const mca_coll_adapt_op_t *op, size_t index)
 static int transfer_complete(ompi_request_t *request)
 {
     mca_coll_adapt_transfer_t *transfer = request->req_complete_cb_data;
-    const int rc = request->req_status.MPI_ERROR;
+    const mca_coll_adapt_op_t *op = op_of(transfer->core);
+    const size_t bytes = transfer->send ? 0 : units_of(op, transfer->segment) * op->unit->super.size;
+    const int rc = mca_coll_adapt_message_result(request->req_status.MPI_ERROR, &request->req_status, bytes);
 
     ompi_request_free(&request);
     mca_coll_adapt_core_event(transfer, rc);
@@ -80,8 +82,9 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send
 static int transfer_start(mca_coll_adapt_transfer_t *transfer)
 {
     const mca_coll_adapt_op_t *op = op_of(transfer->core);
-    const mca_coll_adapt_data_t message
-        = { .buffer = transfer->buffer, .count = units_of(op, transfer->segment), .datatype = op->unit };
+    const mca_coll_adapt_data_t message = { .buffer = transfer->buffer,
+                                            .count = transfer->empty ? 0 : units_of(op, transfer->segment),
+                                            .datatype = op->unit };
 
     return mca_coll_adapt_message_start(&message, transfer->send, transfer->peer, op->tags[transfer->half], op->comm,
                                         transfer_complete, transfer);

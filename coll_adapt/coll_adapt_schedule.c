@@ -4,6 +4,8 @@
  * otherwise each completion starts what may start now. Parts wait for nothing but their own messages, and a message for
  * nothing but a place in its window.
  *
+ * After an error all rounds go on, without local actions, and what is sent is empty: mca_coll_adapt_message_result().
+ *
  * Events are recorded, as in coll_adapt_core.c: the thread that finds nobody in advance() goes in and stays until there
  * is no event that it has not seen.
  */
@@ -13,7 +15,7 @@
 
 enum { SENDS, RECVS };
 
-typedef const mca_coll_adapt_action_t *position;
+typedef mca_coll_adapt_action_t *position;
 
 /* Sends, or receives, of the round that a part is in. */
 struct flow {
@@ -117,31 +119,104 @@ static int act(const mca_coll_adapt_schedule_t *schedule, position action)
 
 /* -- without events -- */
 
-static int start(position action, int tag, ompi_communicator_t *comm, ompi_request_t **request)
+static bool is_message(position action)
 {
-    const mca_coll_adapt_data_t *from = &action->from, *to = &action->to;
-
-    return ADAPT_SEND == action->kind
-               ? MCA_PML_CALL(isend(from->buffer, from->count, from->datatype, action->peer, tag,
-                                    MCA_PML_BASE_SEND_STANDARD, comm, request))
-               : MCA_PML_CALL(irecv(to->buffer, to->count, to->datatype, action->peer, tag, comm, request));
+    return ADAPT_SEND == action->kind || ADAPT_RECV == action->kind;
 }
 
-/* The messages of a round: all are started, and then waited for. After an error, for those that are under way. */
-static int communicate(const mca_coll_adapt_schedule_t *schedule, position round, int tag, ompi_request_t **requests)
+/* The message, as it is sent or received. */
+static mca_coll_adapt_data_t message_of(position action, bool failed)
 {
-    int count = 0, rc = OMPI_SUCCESS, waited;
+    mca_coll_adapt_data_t data = ADAPT_SEND == action->kind ? action->from : action->to;
 
+    if (failed && ADAPT_SEND == action->kind) {
+        data.count = 0;
+    }
+    return data;
+}
+
+/* How it went. */
+static int result_of(position action, int rc, const ompi_status_public_t *status)
+{
+    const mca_coll_adapt_data_t *to = &action->to;
+
+    return mca_coll_adapt_message_result(rc, status,
+                                         ADAPT_RECV == action->kind ? to->count * to->datatype->super.size : 0);
+}
+
+static int start(position action, bool failed, int tag, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    const mca_coll_adapt_data_t data = message_of(action, failed);
+
+    return ADAPT_SEND == action->kind
+               ? MCA_PML_CALL(isend(data.buffer, data.count, data.datatype, action->peer, tag,
+                                    MCA_PML_BASE_SEND_STANDARD, comm, request))
+               : MCA_PML_CALL(irecv(data.buffer, data.count, data.datatype, action->peer, tag, comm, request));
+}
+
+/* Messages of a round, with the requests of those that have been started. */
+struct messages {
+    position *actions;
+    ompi_request_t **requests;
+    ompi_status_public_t *statuses;
+    int count;
+};
+
+static bool messages_make(struct messages *messages, int most)
+{
+    const size_t room = (size_t) most + 1;
+
+    messages->actions = malloc(room * sizeof(*messages->actions));
+    messages->requests = malloc(room * sizeof(*messages->requests));
+    messages->statuses = malloc(room * sizeof(*messages->statuses));
+    return NULL != messages->actions && NULL != messages->requests && NULL != messages->statuses;
+}
+
+static void messages_free(struct messages *messages)
+{
+    free(messages->actions);
+    free(messages->requests);
+    free(messages->statuses);
+}
+
+/* Waits for them; where one fails, also for those that wait_all leaves. Returns the first error: rc, or that of a
+ * message.
+ */
+static int messages_wait(struct messages *messages, int rc)
+{
+    const int waited = ompi_request_wait_all((size_t) messages->count, messages->requests, messages->statuses);
+
+    for (int i = 0; i < messages->count; ++i) {
+        ompi_status_public_t *status = &messages->statuses[i];
+        int own = MPI_ERR_IN_STATUS == waited ? status->MPI_ERROR : OMPI_SUCCESS;
+
+        if (OMPI_SUCCESS != waited && MPI_REQUEST_NULL != messages->requests[i]) {
+            own = ompi_request_wait(&messages->requests[i], status);
+        }
+        rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, status) : rc;
+    }
+    return rc;
+}
+
+/* The messages of a round: all are started, receives first, and then waited for. */
+static int communicate(const mca_coll_adapt_schedule_t *schedule, position round, int tag, struct messages *messages,
+                       int rc)
+{
+    const bool failed = OMPI_SUCCESS != rc;
+
+    messages->count = 0;
     for (int which = RECVS; which >= SENDS; --which) {
-        for (position action = round; OMPI_SUCCESS == rc && !ends_round(action); ++action) {
+        for (position action = round; !ends_round(action); ++action) {
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
-                rc = start(action, tag, schedule->comm, &requests[count]);
-                count += OMPI_SUCCESS == rc ? 1 : 0;
+                const int started = start(action, failed, tag, schedule->comm, &messages->requests[messages->count]);
+
+                messages->actions[messages->count] = action;
+                messages->count += OMPI_SUCCESS == started ? 1 : 0;
+                rc = OMPI_SUCCESS == rc ? started : rc;
             }
         }
     }
-    waited = ompi_request_wait_all((size_t) count, requests, MPI_STATUSES_IGNORE);
-    return OMPI_SUCCESS != rc ? rc : waited;
+    return messages_wait(messages, rc);
 }
 
 static int most_messages(const mca_coll_adapt_schedule_t *schedule)
@@ -149,7 +224,7 @@ static int most_messages(const mca_coll_adapt_schedule_t *schedule)
     int most = 0, count = 0;
 
     for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
-        count = ends_round(action) ? 0 : count + (ADAPT_SEND == action->kind || ADAPT_RECV == action->kind ? 1 : 0);
+        count = ends_round(action) ? 0 : count + (is_message(action) ? 1 : 0);
         most = count > most ? count : most;
     }
     return most;
@@ -158,11 +233,12 @@ static int most_messages(const mca_coll_adapt_schedule_t *schedule)
 static int run(const mca_coll_adapt_schedule_t *schedule)
 {
     const int tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, 1);
-    ompi_request_t **requests = malloc((size_t) (1 + most_messages(schedule)) * sizeof(*requests));
-    int rc = NULL == requests ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    struct messages messages;
+    int rc = messages_make(&messages, most_messages(schedule)) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 
-    for (position action = schedule->actions; OMPI_SUCCESS == rc && action < end_of_schedule(schedule); ++action) {
-        rc = communicate(schedule, action, tag, requests);
+    for (position action = schedule->actions; NULL != messages.statuses && action < end_of_schedule(schedule);
+         ++action) {
+        rc = communicate(schedule, action, tag, &messages, rc);
         if (OMPI_SUCCESS == rc) {
             rc = act(schedule, action);
         }
@@ -170,7 +246,7 @@ static int run(const mca_coll_adapt_schedule_t *schedule)
             ++action;
         }
     }
-    free(requests);
+    messages_free(&messages);
     return rc;
 }
 
@@ -199,16 +275,16 @@ static void event(struct flow *flow, int rc)
 
 static int message_complete(ompi_request_t *request)
 {
-    struct flow *flow = request->req_complete_cb_data;
-    const int rc = request->req_status.MPI_ERROR;
+    const position action = request->req_complete_cb_data;
+    const int rc = result_of(action, request->req_status.MPI_ERROR, &request->req_status);
 
     ompi_request_free(&request);
-    event(flow, rc);
+    event(action->flow, rc);
     return 1; /* the request is gone */
 }
 
 /* Starts messages as long as the window has room. */
-static void fill_window(performance_t *self, struct place *place, int which)
+static void fill_window(performance_t *self, struct place *place, int which, bool failed)
 {
     const mca_coll_adapt_action_kind_t kind = SENDS == which ? ADAPT_SEND : ADAPT_RECV;
     const int window = self->schedule.windows[which];
@@ -216,14 +292,15 @@ static void fill_window(performance_t *self, struct place *place, int which)
 
     for (; !ends_round(flow->next) && (0 == window || flow->started - flow->seen < window); ++flow->next) {
         if (kind == flow->next->kind) {
-            const int rc = mca_coll_adapt_message_start(SENDS == which ? &flow->next->from : &flow->next->to,
-                                                        SENDS == which, flow->next->peer, place->tag,
-                                                        self->schedule.comm, message_complete, flow);
+            const mca_coll_adapt_data_t data = message_of(flow->next, failed);
+            int rc;
 
+            flow->next->flow = flow;
             ++flow->started;
+            rc = mca_coll_adapt_message_start(&data, SENDS == which, flow->next->peer, place->tag, self->schedule.comm,
+                                              message_complete, flow->next);
             if (OMPI_SUCCESS != rc) {
                 event(flow, rc);
-                return;
             }
         }
     }
@@ -270,24 +347,22 @@ static void leave_round(performance_t *self, struct place *place)
     }
 }
 
-/* Goes as far as it can with a part. Returns the first error of a local action. */
-static int go_on(performance_t *self, struct place *place)
+/* Goes as far as it can with a part. Returns rc, or the first error of a local action. */
+static int go_on(performance_t *self, struct place *place, int rc)
 {
     while (NULL != place->round) {
         /* Receives first: so that messages find them. */
-        fill_window(self, place, RECVS);
-        fill_window(self, place, SENDS);
+        fill_window(self, place, RECVS, OMPI_SUCCESS != rc);
+        fill_window(self, place, SENDS, OMPI_SUCCESS != rc);
         if (!round_is_over(place)) {
-            return OMPI_SUCCESS;
+            break;
         }
-        const int rc = act(&self->schedule, place->round);
-
-        if (OMPI_SUCCESS != rc) {
-            return rc;
+        if (OMPI_SUCCESS == rc) {
+            rc = act(&self->schedule, place->round);
         }
         leave_round(self, place);
     }
-    return OMPI_SUCCESS;
+    return rc;
 }
 
 /* Takes note of what is done; the lock is held. Returns whether nothing is under way and nothing is left to do. */
@@ -302,7 +377,7 @@ static bool look(performance_t *self)
             place->flows[which].seen = place->flows[which].done;
             over = over && place->flows[which].seen == place->flows[which].started;
         }
-        over = over && (NULL == place->round || OMPI_SUCCESS != self->rc);
+        over = over && NULL == place->round;
     }
     return over;
 }
@@ -330,8 +405,8 @@ static void advance(performance_t *self)
         if (!news) {
             return;
         }
-        for (int i = 0; OMPI_SUCCESS == rc && i < self->schedule.parts_at_once; ++i) {
-            rc = go_on(self, &self->places[i]);
+        for (int i = 0; i < self->schedule.parts_at_once; ++i) {
+            rc = go_on(self, &self->places[i], rc);
         }
         if (OMPI_SUCCESS != rc) {
             pthread_mutex_lock(&self->lock);

@@ -41,6 +41,7 @@ typedef struct mca_coll_adapt_action_t {
     mca_coll_adapt_action_kind_t kind;
     int peer;
     mca_coll_adapt_data_t from, to;
+    void *flow; /**< the engine's, while it is under way */
 } mca_coll_adapt_action_t;
 
 /** A piece of memory is behind it. */
