@@ -167,6 +167,8 @@ typedef struct mca_coll_han_module_t {
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */
     struct mca_coll_han_watch_t *watch;  /**< gets what the steps of calls cost; NULL: nobody wants to know */
+    uint32_t levels_calls;               /**< that went level by level; alarms name them */
+    opal_list_t alarms;                  /**< that have come early */
     void *scratch;                       /**< temporary memory kept between calls */
     size_t scratch_bytes;
 } mca_coll_han_module_t;
@@ -336,6 +338,7 @@ typedef struct mca_coll_han_call_t {
     struct {
         mca_coll_han_place_t in, out; /**< the same: in place; of a broadcast out counts */
     } routes[MCA_COLL_HAN_MAX_STAGES];
+    bool failed;      /**< on this rank */
     int pack_before;  /**< stage before which a segment is packed, -1 for none */
     int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
 } mca_coll_han_call_t;
@@ -351,6 +354,17 @@ void mca_coll_han_watch_start(mca_coll_han_watch_t *watch);
 
 /** The driver of all plans that HAN makes. */
 extern const mca_coll_han_driver_t mca_coll_han_driver;
+
+/* -- coll_han_alarm.c ---------------------------------------------------------------------------------------------- */
+
+/**
+ * A rank on which a call fails that goes level by level goes on with its part, so that nobody waits for it in vain. What
+ * it passes on is wrong then, and components inside the levels do not tell: therefore it tells all other ranks first.
+ */
+void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc);
+
+/** At the end of each such call. @returns rc, or the error of a rank that has told of this call */
+int mca_coll_han_alarm_heed(mca_coll_han_module_t *module, int rc);
 
 /* -- coll_han_levels.c --------------------------------------------------------------------------------------------- */
 

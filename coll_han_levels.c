@@ -109,6 +109,7 @@ static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_stages_t
     bool slots;
     int rc;
 
+    ++module->levels_calls;
     mca_coll_han_segments_cut(&call.segments, module, todo, params->fs);
     if (0 == call.segments.count) {
         return OMPI_SUCCESS;
@@ -125,7 +126,7 @@ static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_stages_t
         return rc;
     }
     mca_coll_han_watch_start(module->watch);
-    rc = mca_coll_han_plan_execute(&plan);
+    rc = mca_coll_han_alarm_heed(module, mca_coll_han_plan_execute(&plan));
     mca_coll_han_segments_close(&call.segments);
     return rc;
 }

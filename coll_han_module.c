@@ -17,6 +17,7 @@ enum { SCRATCH_KEPT = 8 << 20 };
 static void module_construct(mca_coll_han_module_t *module)
 {
     memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
+    OBJ_CONSTRUCT(&module->alarms, opal_list_t);
 }
 
 static void level_free(mca_coll_han_level_t *level)
@@ -55,6 +56,7 @@ static void module_destruct(mca_coll_han_module_t *module)
         }
     }
     free(module->socket_of);
+    OPAL_LIST_DESTRUCT(&module->alarms);
     free(module->scratch);
 }
 

@@ -144,49 +144,65 @@ static bool work_get(const mca_coll_han_plan_t *plan, int stage, size_t segment,
     return true;
 }
 
+/* Takes note of an error; the others hear of the first before they get anything that is wrong because of it. */
+static int noted(mca_coll_han_call_t *call, int rc)
+{
+    if (OMPI_SUCCESS != rc && !call->failed) {
+        call->failed = true;
+        mca_coll_han_alarm_raise(call->module, rc);
+    }
+    return rc;
+}
+
 static int pack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
     mca_coll_han_call_t *call = plan->context;
 
-    return stage == call->pack_before ? mca_coll_han_segments_pack(&call->segments, segment) : OMPI_SUCCESS;
+    return stage == call->pack_before && !call->failed
+               ? noted(call, mca_coll_han_segments_pack(&call->segments, segment))
+               : OMPI_SUCCESS;
 }
 
 static int unpack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
     mca_coll_han_call_t *call = plan->context;
 
-    return stage == call->unpack_after ? mca_coll_han_segments_unpack(&call->segments, segment) : OMPI_SUCCESS;
+    return stage == call->unpack_after && !call->failed
+               ? noted(call, mca_coll_han_segments_unpack(&call->segments, segment))
+               : OMPI_SUCCESS;
 }
 
 static int stage_run(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
     struct work work;
-    int rc = pack(plan, stage, segment);
+    int rc = pack(plan, stage, segment), done = OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS == rc && work_get(plan, stage, segment, &work)) {
-        rc = operations[plan->stages[stage].operation].run(&work);
+    if (work_get(plan, stage, segment, &work)) {
+        done = noted(plan->context, operations[plan->stages[stage].operation].run(&work));
     }
-    return OMPI_SUCCESS == rc ? unpack(plan, stage, segment) : rc;
+    rc = OMPI_SUCCESS == rc ? done : rc;
+    done = unpack(plan, stage, segment);
+    return OMPI_SUCCESS == rc ? done : rc;
 }
 
 static int stage_post(const mca_coll_han_plan_t *plan, int stage, size_t segment, void **request)
 {
     ompi_request_t *posted = NULL;
     struct work work;
-    int rc = pack(plan, stage, segment);
+    int rc = pack(plan, stage, segment), done = OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS == rc && work_get(plan, stage, segment, &work)) {
-        rc = operations[plan->stages[stage].operation].post(&work, &posted);
-        *request = OMPI_SUCCESS == rc ? posted : NULL;
+    if (work_get(plan, stage, segment, &work)) {
+        done = noted(plan->context, operations[plan->stages[stage].operation].post(&work, &posted));
+        *request = OMPI_SUCCESS == done ? posted : NULL;
     }
-    return rc;
+    return OMPI_SUCCESS == rc ? done : rc;
 }
 
-static int stage_wait(const mca_coll_han_plan_t *plan __opal_attribute_unused__, void **request)
+static int stage_wait(const mca_coll_han_plan_t *plan, void **request)
 {
     ompi_request_t *posted = *request;
 
-    return ompi_request_wait(&posted, MPI_STATUS_IGNORE);
+    return noted(plan->context, ompi_request_wait(&posted, MPI_STATUS_IGNORE));
 }
 
 static double now(void)

@@ -59,8 +59,8 @@ size_t mca_coll_han_plan_steps(const mca_coll_han_plan_t *plan)
 
 size_t mca_coll_han_plan_window(const mca_coll_han_plan_t *plan)
 {
-    const size_t window = mca_coll_han_plan_lag(plan, plan->stage_count)
-                          + (plan->stages[plan->stage_count - 1].posted ? 1 : 0);
+    const size_t window
+        = mca_coll_han_plan_lag(plan, plan->stage_count) + (plan->stages[plan->stage_count - 1].posted ? 1 : 0);
 
     return window < plan->segment_count ? window : plan->segment_count;
 }
@@ -149,7 +149,7 @@ static void step_do(struct run *run, size_t step, bool posted)
     const mca_coll_han_plan_t *plan = run->plan;
     size_t segment;
 
-    for (int s = 0; s < plan->stage_count && 0 == run->error; ++s) {
+    for (int s = 0; s < plan->stage_count; ++s) {
         if (posted != plan->stages[s].posted || !active(plan, s, step, &segment)) {
             continue;
         }
@@ -161,25 +161,14 @@ static void step_do(struct run *run, size_t step, bool posted)
     }
 }
 
-/* Segments that a stage has begun before a step. */
-static size_t begun(const mca_coll_han_plan_t *plan, int stage, size_t step)
+/* Waits for all that is outstanding at the end, the oldest segments of each stage first. */
+static void drain(struct run *run)
 {
-    const size_t lag = mca_coll_han_plan_lag(plan, stage);
-    const size_t count = step < lag ? 0 : step - lag;
+    const size_t count = run->plan->segment_count;
 
-    return count < plan->segment_count ? count : plan->segment_count;
-}
-
-/* Waits for all that is outstanding before a step, the oldest segments of each stage first. */
-static void drain(struct run *run, size_t step)
-{
     for (size_t age = (size_t) run->plan->depth; age > 0; --age) {
-        for (int s = 0; s < run->plan->stage_count; ++s) {
-            const size_t count = begun(run->plan, s, step);
-
-            if (age <= count) {
-                finish(run, s, count - age);
-            }
+        for (int s = 0; s < run->plan->stage_count && age <= count; ++s) {
+            finish(run, s, count - age);
         }
     }
 }
@@ -188,19 +177,17 @@ int mca_coll_han_plan_execute(const mca_coll_han_plan_t *plan)
 {
     struct run run = { .plan = plan, .error = 0 };
     const size_t steps = mca_coll_han_plan_steps(plan);
-    size_t step;
 
-    for (step = 0; step < steps && 0 == run.error; ++step) {
+    for (size_t step = 0; step < steps; ++step) {
         step_wait(&run, step);
         step_do(&run, step, true);
         step_do(&run, step, false);
         if (step + 1 == steps) {
-            drain(&run, steps);
+            drain(&run);
         }
         if (NULL != plan->driver->stepped) {
             plan->driver->stepped(plan, step);
         }
     }
-    drain(&run, step);
     return run.error;
 }

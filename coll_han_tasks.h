@@ -25,7 +25,7 @@ typedef struct mca_coll_han_stage_t {
 
 struct mca_coll_han_plan_t;
 
-/** What stages do. Each function returns 0 (OMPI_SUCCESS) or an error, which ends the run. */
+/** What stages do. Each function returns 0 (OMPI_SUCCESS) or an error; then, too, all that is left is done. */
 typedef struct mca_coll_han_driver_t {
     /** Does a blocking stage. */
     int (*run)(const struct mca_coll_han_plan_t *plan, int stage, size_t segment);
@@ -65,7 +65,9 @@ void mca_coll_han_task_name(const mca_coll_han_plan_t *plan, unsigned task, char
 /**
  * Runs a plan to its end.
  *
- * @returns 0, or the first error: after it nothing is posted or run, and all that is posted is waited for.
+ * After an error too: the other ranks do their part of all stages, and would wait for this one.
+ *
+ * @returns 0, or the first error
  */
 int mca_coll_han_plan_execute(const mca_coll_han_plan_t *plan);
 

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Alarms cost nothing where nothing fails, but a look at the messages that have come: no agreement at the end of each
+ * call, which would make a broadcast wait for all. An alarm is sent before anything that is wrong, and to each rank
+ * straight. Between two ranks messages keep their order, so that whoever gets something wrong from the failing rank has
+ * its alarm, too; who gets it by way of others has had more time for it.
+ */
+#include "coll_han.h"
+
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
+
+/* No component has messages of this one: see mca_coll_han_module_levels(). */
+enum { ALARM_TAG = MCA_COLL_BASE_TAG_HCOLL_END };
+
+struct message {
+    uint32_t call;
+    int code;
+};
+
+typedef struct alarm_t {
+    opal_list_item_t super;
+    struct message message;
+} alarm_t;
+
+static OBJ_CLASS_INSTANCE(alarm_t, opal_list_item_t, NULL, NULL);
+
+/* A message that cannot be sent leaves nothing to be done: the first error is returned. */
+void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc)
+{
+    const struct message message = { .call = module->levels_calls, .code = rc };
+    const int rank = ompi_comm_rank(module->comm);
+
+    for (int other = 0; other < ompi_comm_size(module->comm); ++other) {
+        if (rank != other) {
+            (void) MCA_PML_CALL(
+                send(&message, sizeof(message), MPI_BYTE, other, ALARM_TAG, MCA_PML_BASE_SEND_STANDARD, module->comm));
+        }
+    }
+}
+
+/* All that have come. */
+static void collect(mca_coll_han_module_t *module)
+{
+    ompi_status_public_t status;
+    int there = 0;
+
+    /* A look that finds nothing lets in what is on its way: alarms may be behind what went through shared memory. */
+    (void) MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, ALARM_TAG, module->comm, &there, &status));
+    while (OMPI_SUCCESS == MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, ALARM_TAG, module->comm, &there, &status)) && there) {
+        struct message message;
+        alarm_t *alarm;
+
+        if (OMPI_SUCCESS
+            != MCA_PML_CALL(recv(&message, sizeof(message), MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, module->comm,
+                                 MPI_STATUS_IGNORE))) {
+            return;
+        }
+        alarm = OBJ_NEW(alarm_t);
+        if (NULL != alarm) {
+            alarm->message = message;
+            opal_list_append(&module->alarms, &alarm->super);
+        }
+    }
+}
+
+/* Of later calls they are kept: other ranks may be ahead. Those of earlier ones came too late. */
+int mca_coll_han_alarm_heed(mca_coll_han_module_t *module, int rc)
+{
+    alarm_t *alarm, *next;
+
+    collect(module);
+    OPAL_LIST_FOREACH_SAFE(alarm, next, &module->alarms, alarm_t)
+    {
+        const int32_t ahead = (int32_t) (alarm->message.call - module->levels_calls);
+
+        if (0 == ahead && OMPI_SUCCESS == rc) {
+            rc = alarm->message.code;
+        }
+        if (0 >= ahead) {
+            opal_list_remove_item(&module->alarms, &alarm->super);
+            OBJ_RELEASE(alarm);
+        }
+    }
+    return rc;
+}
