@@ -5,6 +5,8 @@
  * the MPI call must return that error on each rank that has met it, and an error or the right result on all others;
  * none may hang, nothing is written outside of a buffer, and the next call must be right.
  *
+ * With --as-set it serves the HAN of Open MPI 4.1 as well, which drops such errors (issue 11794 of Open MPI).
+ *
  * Compiled with Open MPI's internal headers, and so for one version of it.
  */
 #include "ompi_config.h"
@@ -23,6 +25,7 @@
 static long segment = 256;
 static long seed = 1;
 static long only = -1;
+static long as_set = 0;
 
 /* What an inner call returns; no component makes it up by itself. */
 enum { CODE = MPI_ERR_NO_SPACE };
@@ -53,9 +56,20 @@ static bool fails(enum place place)
 
 /* ---- collectives of modules on HAN's communicators ---- */
 
+/* Ours names its communicators; those of Open MPI's HAN have the names that its ways of making them give. */
 static enum place place_of(const ompi_communicator_t *comm)
 {
-    return 0 == strncmp("HAN LOW", comm->c_name, 7) ? LOW : 0 == strncmp("HAN UP", comm->c_name, 6) ? UP : ITSELF;
+    static const struct {
+        const char *part;
+        enum place place;
+    } names[] = { { "HAN LOW", LOW }, { "HAN UP", UP }, { " SPLIT_TYPE FROM ", LOW }, { " SPLIT FROM ", UP } };
+
+    for (size_t i = 0; i < CHECK_COUNT(names); ++i) {
+        if (NULL != strstr(comm->c_name, names[i].part)) {
+            return names[i].place;
+        }
+    }
+    return ITSELF;
 }
 
 /* A module whose functions are replaced, and what they were. */
@@ -133,18 +147,28 @@ static void replace_adapt_call(mca_coll_base_module_t *module)
     }
 }
 
+#define EACH_REPLACED(DO) DO(bcast) DO(ibcast) DO(reduce) DO(ireduce) DO(allreduce) DO(iallreduce)
+
+#define REPLACE_IN_MODULE(name) module->coll_##name = NULL == module->coll_##name ? NULL : fail_##name;
+
 static void replace(mca_coll_base_module_t *module)
 {
     if (NULL != find_replaced(module) || MOST_REPLACED == replaced_count) {
         return;
     }
     replaced[replaced_count++] = (struct replaced){ .module = module, .before = *module };
-    module->coll_bcast = NULL == module->coll_bcast ? NULL : fail_bcast;
-    module->coll_ibcast = NULL == module->coll_ibcast ? NULL : fail_ibcast;
-    module->coll_reduce = NULL == module->coll_reduce ? NULL : fail_reduce;
-    module->coll_ireduce = NULL == module->coll_ireduce ? NULL : fail_ireduce;
-    module->coll_allreduce = NULL == module->coll_allreduce ? NULL : fail_allreduce;
-    module->coll_iallreduce = NULL == module->coll_iallreduce ? NULL : fail_iallreduce;
+    EACH_REPLACED(REPLACE_IN_MODULE)
+}
+
+#define REPLACE_IN_TABLE(name)                                                                                         \
+    if (NULL != find_replaced(table->coll_##name##_module)) {                                                          \
+        table->coll_##name = fail_##name;                                                                              \
+    }
+
+/* Open MPI's HAN calls what a communicator has, which is a copy of what the modules had. */
+static void replace_copies(mca_coll_base_comm_coll_t *table)
+{
+    EACH_REPLACED(REPLACE_IN_TABLE)
 }
 
 /* Those that are there now: on the communicators that HAN has made all, on others ADAPT alone. */
@@ -160,9 +184,12 @@ static void replace_modules(void)
         OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t)
         {
             replace_adapt_call(available->ac_module);
-            if (0 == strncmp("HAN ", comm->c_name, 4)) {
+            if (ITSELF != place_of(comm)) {
                 replace(available->ac_module);
             }
+        }
+        if (ITSELF != place_of(comm)) {
+            replace_copies(comm->c_coll);
         }
     }
 }
@@ -324,7 +351,7 @@ static void failures_of(const struct collective *collective, enum form form, enu
         struct call c = any_call(collective, form, 5);
 
         settings_write(collective, setting);
-        if (settings_may_fall_back(collective, setting)) {
+        if (!as_set && settings_may_fall_back(collective, setting)) {
             continue;
         }
         call_run(&c);
@@ -347,12 +374,15 @@ struct scene {
     enum who who;
 };
 
+/* Barrier, bcast, reduce and allreduce: enough for what --as-set is to show, and any HAN has these. */
+enum { FEW = 4 };
+
 static void run_scene(const struct scene *scene)
 {
     long made = 0;
 
     fault.place = scene->place;
-    for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
+    for (int i = 0; i < (as_set ? FEW : COLLECTIVES) * FORMS; ++i) {
         const struct collective *collective = &collectives[i / FORMS];
         const enum form form = (enum form)(i % FORMS);
 
@@ -371,17 +401,21 @@ static void run_scene(const struct scene *scene)
         }
     }
     if (-1 == only) {
-        t_ok(0 < made, "%s: that happens somewhere", scene->name);
+        t_start(0, "%s: that happens somewhere", scene->name);
+        t_expect(0 < made, "nothing was made to fail");
+        t_end();
     }
 }
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[]
-        = { { "--segment", true, &segment }, { "--seed", true, &seed }, { "--only", true, &only } };
+    static const struct t_option options[] = { { "--segment", true, &segment },
+                                               { "--seed", true, &seed },
+                                               { "--only", true, &only },
+                                               { "--as-set", false, &as_set } };
     static const struct scene scenes[] = {
-        { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },
         { "each node's collective of the low level fails", LOW, EVERY_RANK },
+        { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },
         { "the collective of the up level fails", UP, EVERY_RANK },
         { "one node's collective of the low level fails", LOW, ONE_NODE },
         { "one rank's message fails", MESSAGE, ONE_RANK },
@@ -392,9 +426,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     t_begin();
     replace_messages();
-    settings_open("han");
+    /* As set: only the first scene, which any HAN has, and no settings but the parameters of the command line. */
+    if (!as_set) {
+        settings_open("han");
+    }
     settings_segment("han", (int) segment);
-    for (size_t i = 0; i < CHECK_COUNT(scenes); ++i) {
+    for (size_t i = 0; i < (as_set ? 1 : CHECK_COUNT(scenes)); ++i) {
         run_scene(&scenes[i]);
     }
     settings_finalize();

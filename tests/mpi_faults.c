@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the HAN of Open MPI 4.1 gets wrong, one behaviour for each; numbers are those of Open MPI's issues. Passes with
- * any correct MPI whose collectives know of nodes. tests/faults.sh shows that the HAN of Open MPI fails.
+ * any correct MPI whose collectives know of nodes. `tests/run.sh --theirs` shows that the HAN of Open MPI fails.
  */
 #include "mpi_test.h"
 
