@@ -219,6 +219,9 @@ t_check "explain: algorithm=auto leaves it to the built-in rules" test_explained
 t_check "explain: what the file has no rule for, the built-in rules decide" test_explained 'decides  built-in rules:' \
     "$tmp/good" --collective barrier "${CALL[@]}" --bytes 0
 t_check "explain without a file tells the built-in rules" test_explained 'decides  built-in rules:' \
+    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered
+t_check "explain tells where the rule's algorithm has no such form" test_explained \
+    'decides  the algorithm does not serve this call' \
     --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --form persistent
 t_check "explain wants all of the input" test_use 'explain wants --bytes' explain "$tmp/good" --collective bcast "${CALL[@]}"
 t_check "explain tells what a number may be" test_use 'nodes=x; accepted:' \
