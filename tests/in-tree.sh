@@ -24,6 +24,8 @@ set -euo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly TOP=$HERE/..
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
 
 # What the test does not need.  Not to optimise halves the time.
 # shellcheck disable=SC2054  # commas are meant
@@ -47,7 +49,7 @@ and checks that they load.  15 to 30 minutes on two cores; 2 GB of disk.
 END
 }
 
-work='' source='' cases=(dso static) keep='' count=0 failed=0
+work='' source='' cases=(dso static) keep=''
 
 say() {
     printf '# %4d s  %s\n' "$SECONDS" "$*"
@@ -58,24 +60,13 @@ die() {
     exit 2
 }
 
-t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-        return
-    fi
-    echo "not ok $count - $2"
-    failed=1
-    [[ -z ${3:-} ]] || tail -n 20 -- "$3" | sed 's/^/# /'
-}
-
 # A long step, with its output in a file; on failure the whole test ends.
 step() {                            # step NAME COMMAND...
     local name=$1 log=$work/$1.log status=0
     shift
     say "$name ..."
     "$@" >"$log" 2>&1 </dev/null || status=$?
-    t_result "$status" "$name" "$log"
+    t_result "$status" "$name" <(tail -n 20 -- "$log")
     ((status == 0)) || { echo "1..$count"; exit 1; }
 }
 
@@ -83,7 +74,7 @@ check() {                           # check BEHAVIOUR COMMAND...
     local what=$1 status=0
     shift
     ("$@") >"$work/check.log" 2>&1 </dev/null || status=$?
-    t_result "$status" "$what" "$work/check.log"
+    t_result "$status" "$what" <(tail -n 20 -- "$work/check.log")
 }
 
 # ---------------------------------------------------------------- the source

@@ -14,23 +14,10 @@ readonly HERE
 readonly DOCUMENT=$HERE/../docs/rules.md
 
 tmp=$(mktemp -d)
-count=0
-failed=0
 trap 'rm -rf -- "$tmp"' EXIT
-
-t_check() {                         # t_check BEHAVIOUR COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" || status=1
-    count=$((count + 1))
-    if ((status == 0)); then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        failed=1
-        head -n 40 "$tmp/out" "$tmp/err" | sed 's/^/# /'
-    fi
-}
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+t_notes=("$tmp/out" "$tmp/err")
 
 # Exit code, output and messages of the tool.
 run() {                             # run CODE ARGUMENTS...

@@ -18,26 +18,9 @@ readonly FILE_VARIABLE=coll_han_dynamic_rules_filename
 
 cluster=tr$$
 tmp=$(mktemp -d)
-count=0
-failed=0
-
-t_result() {                        # t_result STATUS BEHAVIOUR
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        failed=1
-        head -n 40 "$tmp/err" 2>/dev/null | sed 's/^/# /'
-    fi
-}
-
-t_check() {                         # t_check BEHAVIOUR COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" || status=1
-    t_result "$status" "$what"
-}
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+t_notes=("$tmp/err")
 
 clean_up() {
     "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1

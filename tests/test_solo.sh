@@ -15,32 +15,10 @@ readonly HERE
 readonly LIMIT=120                  # seconds for one command
 
 tmp=$(mktemp -d)
-count=0
-failed=0
 job=''
-
-t_result() {                        # t_result STATUS BEHAVIOUR
-    count=$((count + 1))
-    if (($1 == 0)); then
-        echo "ok $count - $2"
-    else
-        echo "not ok $count - $2"
-        failed=1
-        cat "$tmp/out" "$tmp/err" 2>/dev/null | head -n 40 | sed 's/^/# /'
-    fi
-}
-
-t_check() {                         # t_check BEHAVIOUR COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" || status=1
-    t_result "$status" "$what"
-}
-
-t_skip() {                          # t_skip BEHAVIOUR REASON
-    count=$((count + 1))
-    echo "ok $count - $1 # SKIP $2"
-}
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+t_notes=("$tmp/out" "$tmp/err")
 
 clean_up() {
     [[ -z $job ]] || kill -KILL "$job" 2>/dev/null

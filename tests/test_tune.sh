@@ -9,7 +9,9 @@ set -euo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster LIMIT=120
-cluster=tt$$ tmp='' count=0 failed=0
+cluster=tt$$ tmp=''
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
 
 usage() {
     cat <<'END'
@@ -22,19 +24,11 @@ END
 
 # A behaviour is a function; what it prints explains its failure.
 check() {                           # check BEHAVIOUR FUNCTION
-    count=$((count + 1))
-    # Not as a condition, or errexit would be off in it.
+    # Not as a condition, as t_check has it: errexit would be off in it.
     set +e
     (set -e; "$2") >"$tmp/said" 2>&1
-    local status=$?
+    t_result $? "$1" <(tail -n 40 -- "$tmp/said")
     set -e
-    if ((status == 0)); then
-        echo "ok $count - $1"
-    else
-        echo "not ok $count - $1"
-        sed 's/^/# /' "$tmp/said" | tail -n 40
-        failed=1
-    fi
 }
 
 fail() {
@@ -295,8 +289,7 @@ main() {
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete
     else
-        count=$((count + 1))
-        echo "ok $count - the report has all its pictures # SKIP gnuplot is missing"
+        t_skip 'the report has all its pictures' 'gnuplot is missing'
     fi
     check 'a second run measures only the choice' a_second_run_measures_only_the_choice
     check 'an interrupted run goes on' an_interrupted_run_goes_on
