@@ -162,7 +162,7 @@ heuristics_leave_things_out() {
 exhaustive_measures_every_size() {
     tune --output "$tmp/e.rules" --mode exhaustive "${small[@]}"
     ((status == 0)) || fail "exit code $status"
-    ! grep -q '^task,' "$tmp/e.rules.measured/measurements.csv"
+    ! grep -q '^task,' "$tmp/e.rules.measured/measurements.csv" || fail 'it measures tasks'
     # The same parameters for the same messages.
     cut -d, -f2-5,7 "$tmp/a.rules.measured/estimates.csv" | sort >"$tmp/tasks"
     cut -d, -f2-5,7 "$tmp/e.rules.measured/estimates.csv" | sort >"$tmp/whole"
@@ -186,7 +186,7 @@ END
     tune --validate "$tmp/v.rules" --prune --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
     ((status == 0)) || fail "exit code $status"
     says '^ *2 bcast  *262144 '
-    ! grep -q '^ *3 allreduce' "$tmp/out"
+    ! grep -q '^ *3 allreduce' "$tmp/out" || fail 'it measures a rule that leaves the choice to HAN'
     cat "$tmp/v.rules"
     grep -q '^bcast nodes=2 ppn=2 bytes=0-1M : algorithm=auto # did not pay' "$tmp/v.rules"
 }
