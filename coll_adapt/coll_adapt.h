@@ -203,7 +203,8 @@ typedef struct mca_coll_adapt_op_t {
     ompi_coll_base_nbc_request_t super;
     struct mca_coll_adapt_op_t *first; /**< of several that make one collective: the one with the user's request */
     struct mca_coll_adapt_op_t *next;  /**< of several: the next one */
-    volatile int32_t pending;          /**< in the first one: how many are not over */
+    _Atomic int pending;               /**< in the first one: how many are not over */
+    _Atomic int rc;                    /**< in the first one: the first error of any */
     mca_coll_adapt_core_t core;
     bool core_made;
     bool packed; /**< the message passes through packing */
@@ -237,6 +238,15 @@ int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_ada
  * and the others write into such a request that they hold the types and the operation.
  */
 void mca_coll_adapt_request_construct(ompi_request_t *request);
+
+/**
+ * Completes a request of ADAPT's, and wakes who waits for it.
+ *
+ * ompi_request_complete() looks at the request's status once more when it is complete already. A thread that waits for
+ * several requests may have been woken by another one by then, and have freed this one. Open MPI's own requests go to a
+ * free list and stay readable; ADAPT's do not.
+ */
+void mca_coll_adapt_request_complete(ompi_request_t *request, int rc);
 
 /* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */
 

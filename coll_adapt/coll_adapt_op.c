@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_adapt.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,12 +94,15 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
 {
     mca_coll_adapt_op_t *first = op_of(core)->first;
+    int none = OMPI_SUCCESS;
 
     if (OMPI_SUCCESS != rc) {
-        first->super.super.req_status.MPI_ERROR = rc;
+        atomic_compare_exchange_strong(&first->rc, &none, rc);
     }
-    if (0 == OPAL_THREAD_ADD_FETCH32(&first->pending, -1)) {
-        ompi_request_complete(&first->super.super, true);
+    /* Several threads may come here. The last one must have seen all that the others did: with the request, their
+     * operations and the user's buffers are let go. OPAL_THREAD_ADD_FETCH32 is relaxed, and does not say so. */
+    if (1 == atomic_fetch_sub(&first->pending, 1)) {
+        mca_coll_adapt_request_complete(&first->super.super, first->rc);
     }
 }
 
@@ -252,6 +256,27 @@ void mca_coll_adapt_request_construct(ompi_request_t *request)
     request->req_free = request_free;
     request->req_cancel = request_cancel;
     request->req_status = ompi_status_empty;
+}
+
+void mca_coll_adapt_request_complete(ompi_request_t *request, int rc)
+{
+    const ompi_request_complete_fn_t callback = request->req_complete_cb;
+    void *waiter;
+
+    request->req_status.MPI_ERROR = rc;
+    if (NULL != callback) {
+        request->req_complete_cb = NULL;
+        if (0 != callback(request)) {
+            return;
+        }
+    }
+    /* Who finds it complete has to find all that was done before, too. */
+    opal_atomic_wmb();
+    waiter = OPAL_ATOMIC_SWAP_PTR(&request->req_complete, REQUEST_COMPLETED);
+    /* From here on it may be gone. */
+    if (REQUEST_PENDING != waiter) {
+        wait_sync_update(waiter, 1, rc);
+    }
 }
 
 static void op_construct(mca_coll_adapt_op_t *op)
@@ -540,6 +565,7 @@ static void op_start(mca_coll_adapt_op_t *first)
     first->super.super.req_complete = REQUEST_PENDING;
     first->super.super.req_state = OMPI_REQUEST_ACTIVE;
     first->super.super.req_status.MPI_ERROR = OMPI_SUCCESS;
+    first->rc = OMPI_SUCCESS;
     first->pending = 0;
     for (op = first; NULL != op; op = op->next) {
         ++first->pending;

@@ -398,8 +398,7 @@ static void advance(performance_t *self)
         pthread_mutex_unlock(&self->lock);
         if (over) {
             /* Nothing is under way: nobody else looks at it, and with this call it may be gone. */
-            self->super.super.req_status.MPI_ERROR = rc;
-            ompi_request_complete(&self->super.super, true);
+            mca_coll_adapt_request_complete(&self->super.super, rc);
             return;
         }
         if (!news) {
