@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -366,7 +367,7 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
         [HAN_LOW] = { HAN_TUNED, HAN_BASIC, HAN_SM },
         [HAN_UP] = { HAN_ADAPT, HAN_LIBNBC, HAN_LIBNBC },
     };
-    static bool said[HAN_SUBMODULE_COUNT];
+    static atomic_bool said[HAN_SUBMODULE_COUNT];
     mca_coll_base_module_t *const *submodules = module->levels[level].submodules;
 
     if (NULL == module->levels[level].comm || serves(submodules[wanted], table, level)) {
@@ -374,8 +375,7 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
     }
     for (int i = 0; i < 3; ++i) {
         if (serves(submodules[next[level][i]], table, level)) {
-            if (!said[wanted] && 0 == OPAL_PROC_MY_NAME.vpid) {
-                said[wanted] = true;
+            if (0 == OPAL_PROC_MY_NAME.vpid && !atomic_exchange(&said[wanted], true)) {
                 opal_output(mca_coll_han_component.output,
                             "coll:han: component %s is not available at the %s level; %s is used",
                             mca_coll_han_submodule_names[wanted], HAN_UP == level ? "up" : "low",

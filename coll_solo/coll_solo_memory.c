@@ -208,10 +208,9 @@ static int lowest(mca_coll_solo_module_t *module, bool yes, int *more)
 
 static void say_failure(const mca_coll_solo_module_t *module, const char *why)
 {
-    static bool said;
+    static atomic_flag said = ATOMIC_FLAG_INIT;
 
-    if (!said) {
-        said = true;
+    if (!atomic_flag_test_and_set(&said)) {
         opal_output(mca_coll_solo_component.output,
                     "coll:solo: %s (cid %d), rank %d: no shared memory (%s); other components do the collectives of "
                     "this communicator",
