@@ -329,4 +329,27 @@ size_t check_draw(uint64_t *state, size_t limit);
 enum { SIZES = 6 };
 size_t check_units(size_t number, const struct variant *variant, long segment);
 
+/** Draws what a collective in a form, both set, is called with on a communicator of that size. */
+void check_draw_call(struct call *c, uint64_t *state, int size, long segment);
+
+/* -- check_threads.c ----------------------------------------------------------------------------------------------- */
+
+enum { MOST_THREADS = 16 };
+
+struct threads_run {
+    MPI_Comm comm; /* each thread gets a duplicate of it */
+    int threads;
+    uint64_t seed;
+    long segment;
+};
+
+/**
+ * A round: threads make all collectives in all forms, each on its own communicator. Collective; wants
+ * MPI_THREAD_MULTIPLE.
+ *
+ * @param round the number of the round, which with the seed says what is drawn
+ * @param why   what has failed on this rank, and where; "" where nothing has
+ */
+void check_threads(const struct threads_run *run, long round, char *why, size_t size);
+
 #endif

@@ -193,6 +193,19 @@ static void change_comms(struct player *player)
 
 /* ---- calls ---- */
 
+void check_draw_call(struct call *c, uint64_t *state, int size, long segment)
+{
+    do {
+        c->variant = &variants[check_draw(state, variant_count)];
+    } while (!collective_suits(c->collective, c->variant));
+    c->units
+        = 0 == strcmp("barrier", c->collective->name) ? 0 : check_units(check_draw(state, SIZES), c->variant, segment);
+    c->in_place = c->collective->in_place && 0 == check_draw(state, 3);
+    c->root = NEITHER == c->collective->rooted ? 0 : (int) check_draw(state, (size_t) size);
+    c->key = check_mixed(*state, 0, 0, 1);
+    c->size = size;
+}
+
 /* The same on all ranks, also on those that have no part in it. */
 static void draw_call(struct player *player, int place, bool may_block)
 {
@@ -207,16 +220,7 @@ static void draw_call(struct player *player, int place, bool may_block)
         do {
             c->form = (enum form) check_draw(state, FORMS);
         } while (!form_there(c->form) || (!may_block && BLOCKING == c->form));
-        do {
-            c->variant = &variants[check_draw(state, variant_count)];
-        } while (!collective_suits(c->collective, c->variant));
-        c->units = 0 == strcmp("barrier", c->collective->name)
-                       ? 0
-                       : check_units(check_draw(state, SIZES), c->variant, player->run->segment);
-        c->in_place = c->collective->in_place && 0 == check_draw(state, 3);
-        c->root = NEITHER == c->collective->rooted ? 0 : (int) check_draw(state, (size_t) player->comms[comm].count);
-        c->key = check_mixed(player->run->seed, (uint64_t) player->round, (uint64_t) place, *state);
-        c->size = player->comms[comm].count;
+        check_draw_call(c, state, player->comms[comm].count, player->run->segment);
         player->settings[place] = check_draw(state, settings_count(c->collective));
         left_out = known_fault_concerns(c, settings_may_fall_back(c->collective, player->settings[place]));
     } while (left_out);

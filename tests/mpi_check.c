@@ -9,6 +9,7 @@
  *   mpi_check --calls 1000        so many of each collective and form
  *   mpi_check --all               all there are; takes long
  *   mpi_check --random 60         random sequences on random communicators, for a minute (--spawn: with spawned ranks)
+ *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --seconds
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
  *
  * --segment is the segment size that is set, and around which sizes are. The seed is drawn too where none is given. A
@@ -34,6 +35,7 @@ static long rounds = 0;
 static long spawn = 0;
 static long child = 0;
 static long known = 0;
+static long threads = 0;
 static long solo = 0;
 static long adapt = 0;
 
@@ -256,6 +258,36 @@ static int run_child(void)
     return t.verdict.failed;
 }
 
+/* ---- threads ---- */
+
+static void run_threads(void)
+{
+    const struct threads_run run
+        = { .comm = MPI_COMM_WORLD, .threads = (int) threads, .seed = (uint64_t) seed, .segment = segment };
+    const double end = MPI_Wtime() + (double) seconds;
+    char why[2 * CALL_TEXT];
+    long done = 0;
+    int provided;
+
+    MPI_Query_thread(&provided);
+    if (MPI_THREAD_MULTIPLE != provided) {
+        t_skip("MPI has no MPI_THREAD_MULTIPLE");
+        return;
+    }
+    /* Rank 0 has the clock; who has a failure wants to stop. */
+    while (t_agree(!t.verdict.failed && (0 != rounds ? done < rounds : 0 != t.rank || MPI_Wtime() < end))) {
+        ++done;
+        snprintf(t.name, sizeof(t.name), "threads: --segment %ld --seed %ld --threads %ld --rounds %ld", segment, seed,
+                 threads, done);
+        alarm(T_LIMIT);
+        check_threads(&run, done, why, sizeof(why));
+        t_expect('\0' == why[0], "--segment %ld --seed %ld --threads %ld --rounds %ld (%s)", segment, seed, threads,
+                 done, why);
+    }
+    snprintf(t.name, sizeof(t.name),
+             "%ld threads, each with all collectives on its communicator: %ld rounds of seed %ld", threads, done, seed);
+}
+
 /* ---- known faults ---- */
 
 static void say_known(bool as_lines)
@@ -289,8 +321,9 @@ int main(int argc, char **argv)
             { "--calls", true, &calls },     { "--all", false, &all },      { "--only", true, &only },
             { "--case", true, &one_case },   { "--rounds", true, &rounds }, { "--random", true, &random_seconds },
             { "--spawn", false, &spawn },    { "--child", false, &child },  { "--known", false, &known },
-            { "--solo", false, &solo },      { "--adapt", false, &adapt } };
+            { "--solo", false, &solo },      { "--adapt", false, &adapt },  { "--threads", true, &threads } };
     const char *component;
+    int provided;
 
     program = argv[0];
     t_options(argc, argv, options, CHECK_COUNT(options));
@@ -299,8 +332,12 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: a segment has 16 bytes to 1 MiB\n", argv[0]);
         return 1;
     }
+    if (threads < 0 || threads > MOST_THREADS) {
+        fprintf(stderr, "%s: 1 to %d threads\n", argv[0], MOST_THREADS);
+        return 1;
+    }
     settings_init();
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
     draw_seed();
     settings_open(component);
@@ -310,6 +347,10 @@ int main(int argc, char **argv)
     }
     if (known) {
         say_known(true);
+    } else if (0 < threads) {
+        t_start(0, "threads");
+        run_threads();
+        t_end();
     } else if (0 < random_seconds || 0 < rounds) {
         t_start((unsigned) random_seconds + T_LIMIT, "random sequences on random communicators");
         run_random();

@@ -42,6 +42,8 @@ blocks, defaults                   | 4,4,4,4 | slot | 120 |                     
 check SHAPE by MAP                 | SHAPE   | MAP  | 120 |                                          | mpi_check --seconds 6
 random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 |                                          | mpi_check --random 3
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
+all collectives, threads, by MAP   | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
+all collectives, threads, one node | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
 known faults of Open MPI           | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
 something inside fails             | 2,2,2,2 | node | 120 |                                          | mpi_failures
 fault 11664, gather by node        | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
