@@ -77,9 +77,6 @@ enum { HAN_TREES_IN_RING = 16 };
 /** Most lanes; those of a ring are kept all at once. */
 enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
 
-/** Most segments under way at the up level. */
-enum { HAN_MOST_DEPTH = 64 };
-
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 

@@ -6,6 +6,8 @@
  */
 #include "coll_han_rules.h"
 
+#include "coll_han_tasks.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -98,7 +100,7 @@ static const field_t fields[] = {
     { .name = "order", INPUT, false, NAME, IN(order), .words = word_of_order },
     { .name = "algorithm", PARAMETER, true, NAME, IN(params.algorithm), .words = word_of_algorithm },
     { .name = "fs", PARAMETER, false, BYTES, IN(params.fs), 1, HAN_LARGEST_SEGMENT },
-    { .name = "depth", PARAMETER, false, NUMBER, IN(params.depth), 1, HAN_MOST_DEPTH },
+    { .name = "depth", PARAMETER, false, NUMBER, IN(params.depth), 1, MCA_COLL_HAN_MAX_DEPTH },
     { .name = "imod", PARAMETER, false, NAME, IN(params.imod), .words = word_of_up },
     { .name = "smod", PARAMETER, false, NAME, IN(params.smod), .words = word_of_low },
     { .name = "ibalg", PARAMETER, false, NAME, IN(params.ibalg), .words = word_of_tree, .instead = "iralg" },

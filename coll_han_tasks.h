@@ -13,7 +13,7 @@
 /** Most stages that an algorithm may have. */
 #define MCA_COLL_HAN_MAX_STAGES 8
 /** Largest depth: posted segments outstanding per stage. */
-#define MCA_COLL_HAN_MAX_DEPTH 16
+#define MCA_COLL_HAN_MAX_DEPTH 64
 
 /** One operation at one level, done on every segment in turn (HAN paper, section III-A.1). */
 typedef struct mca_coll_han_stage_t {

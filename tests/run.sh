@@ -25,6 +25,7 @@ bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast
 bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
 bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 16384 --strict
 all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+levels, 64 segments under way      | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
 rules of a file, uneven            | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
 lanes, SHAPE                       | SHAPE   | node | 120 | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
 all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
@@ -39,13 +40,13 @@ blocks by tree and exchange        | 5,3,4,1 | node | 120 | --mca coll_han_allga
 blocks by leaders                  | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
 allreduce by leaders, SHAPE by MAP | SHAPE   | MAP  | 120 | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
 blocks, defaults                   | 4,4,4,4 | slot | 120 |                                          | mpi_blocks --segment 4096 --quick
-check SHAPE by MAP                 | SHAPE   | MAP  | 120 |                                          | mpi_check --seconds 6
-random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 |                                          | mpi_check --random 3
+check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 6
+random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --random 3
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 all collectives, threads, by MAP   | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
 all collectives, threads, one node | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
 known faults of Open MPI           | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
-something inside fails             | 2,2,2,2 | node | 120 |                                          | mpi_failures
+something inside fails             | 2,2,2,2 | node | 240 |                                          | mpi_failures
 fault 11664, gather by node        | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
 fault 11441, short last segment    | 4,4,4,4 | slot |  60 |                                          | mpi_faults --ragged
 fault 10514, module out of range   | 4,4,4,4 | slot |  60 | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
@@ -63,6 +64,8 @@ solo, all forms by WAY             | 4,0,0,0 | slot | 120 | --mca coll_solo_star
 solo, bcast by WAY                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY | mpi_bcast --segment 1024 --quick --strict
 solo, blocks by WAY                | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_blocks --quick
 solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
+check solo ONENODE                 | ONENODE | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4
+random sequences, solo, ONENODE    | ONENODE | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --random 2
 solo, 1,000 communicators          | 4,0,0,0 | slot | 240 | --mca coll_solo_start 0             | mpi_solo
 solo, communicators, threads, spawn | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0            | mpi_comms --threads --spawn
 solo past 2 GiB, single copy SINGLE | 2,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
