@@ -81,9 +81,11 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
     return NULL != blocks->memory;
 }
 
-/* Up to so many nodes a leader sends to each other one; more are told in rounds, what is known twice as much in each.
+/*
+ * Up to so many nodes a leader sends to each other one. More are told in rounds, what is known twice as much in each;
+ * or, where all blocks together are so few bytes that messages count and not what is in them, by one leader.
  */
-enum { FEW_NODES = 4 };
+enum { FEW_NODES = 4, FEW_BYTES = 256 };
 
 static void swap_directly(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
@@ -131,6 +133,31 @@ static void swap_in_rounds(mca_coll_han_leaders_t *leaders, const struct blocks 
     }
 }
 
+/* To the first leader and back. */
+static void swap_by_one(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
+    const mca_coll_adapt_data_t all = range(blocks, 0, leaders->topology->size);
+    const int groups = leaders->topology->group_count, one = mca_coll_han_topology_leader(leaders->topology, 0);
+
+    if (0 != leaders->group) {
+        mca_coll_adapt_schedule_send(schedule, groups_range(leaders, blocks, leaders->group, 1), one);
+        mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+        mca_coll_adapt_schedule_recv(schedule, all, one);
+        mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+        return;
+    }
+    for (int group = 1; group < groups; ++group) {
+        mca_coll_adapt_schedule_recv(schedule, groups_range(leaders, blocks, group, 1),
+                                     mca_coll_han_topology_leader(leaders->topology, group));
+    }
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    for (int group = 1; group < groups; ++group) {
+        mca_coll_adapt_schedule_send(schedule, all, mca_coll_han_topology_leader(leaders->topology, group));
+    }
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+}
+
 /* What a rank has, in the receive buffer or in memory of its own, goes where it belongs. */
 static void unpack(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
@@ -159,6 +186,8 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct blocks *bl
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     if (FEW_NODES >= leaders->topology->group_count) {
         swap_directly(leaders, blocks);
+    } else if (FEW_BYTES >= blocks->first[leaders->topology->size]) {
+        swap_by_one(leaders, blocks);
     } else {
         swap_in_rounds(leaders, blocks);
     }
