@@ -8,8 +8,8 @@
 
 enum {
     MOST_LOOKS = 128,   /* at a flag before MPI and other processes get their turn: a few microseconds */
-    PATIENCE = 1000000, /* nanoseconds of waiting after which a rank sleeps, ... */
-    NAP_SHARE = 8,      /* ... this part of what it has waited, ... */
+    PATIENCE = 10000000, /* nanoseconds of waiting after which a rank sleeps, ... */
+    NAP_SHARE = 16,      /* ... this part of what it has waited, ... */
     LONGEST_NAP = 1000000,
 };
 

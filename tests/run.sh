@@ -32,7 +32,7 @@ all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_top
 all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
 10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
-10,000 mixes, threads              | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --threads
+4,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 4000 --threads
 adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
 adapt allreduce by ALGORITHM       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_algorithm ALGORITHM --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict
 reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
@@ -42,8 +42,8 @@ allreduce by leaders, SHAPE by MAP | SHAPE   | MAP  | 120 | --mca coll_han_allre
 blocks, seven nodes                | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
 check, seven nodes                 | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
 blocks, defaults                   | 4,4,4,4 | slot | 120 |                                          | mpi_blocks --segment 4096 --quick
-check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 6
-random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --random 3
+check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4
+random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --random 2
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 all collectives, threads, by MAP   | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
 all collectives, threads, one node | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
@@ -66,8 +66,10 @@ solo, all forms by WAY             | 4,0,0,0 | slot | 120 | --mca coll_solo_star
 solo, bcast by WAY                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY | mpi_bcast --segment 1024 --quick --strict
 solo, blocks by WAY                | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_blocks --quick
 solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
-check solo ONENODE                 | ONENODE | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4
-random sequences, solo, ONENODE    | ONENODE | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --random 2
+check solo 3 ranks                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4
+check solo 8 ranks                 | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4
+random sequences, solo, 3 ranks    | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --random 2
+random sequences, solo, 8 ranks    | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --random 2
 solo, 1,000 communicators          | 4,0,0,0 | slot | 240 | --mca coll_solo_start 0             | mpi_solo
 solo, communicators, threads, spawn | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0            | mpi_comms --threads --spawn
 solo past 2 GiB, single copy SINGLE | 2,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
