@@ -142,6 +142,7 @@ TSAN_UNSEEN static int tsan_comm_activate(ompi_communicator_t **made, ompi_commu
 #define tsan_pml_irecv mca_pml.pml_irecv
 #define tsan_pml_send mca_pml.pml_send
 #define tsan_pml_recv mca_pml.pml_recv
+#define tsan_pml_iprobe mca_pml.pml_iprobe
 #undef MCA_PML_CALL
 #define MCA_PML_CALL(call) tsan_pml_##call
 
