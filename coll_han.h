@@ -534,8 +534,8 @@ static inline mca_coll_adapt_data_t mca_coll_han_leaders_part(const mca_coll_han
 /** What a rank puts into a reduction. */
 mca_coll_adapt_data_t mca_coll_han_leaders_operand(const mca_coll_han_leaders_t *leaders, size_t count);
 
-/** What a rank does that leads nothing: it gives the leader of its node one thing, and gets another one. */
-void mca_coll_han_leaders_ask(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t given,
+/** Gives another rank one thing, and gets another one; as who leads nothing does with the leader of its node. */
+void mca_coll_han_leaders_ask(mca_coll_han_leaders_t *leaders, int whom, mca_coll_adapt_data_t given,
                               mca_coll_adapt_data_t wanted);
 
 /** At a leader: combines the operands of its node, in the order of ranks. Returns where; may be written to. */

@@ -141,9 +141,7 @@ static void swap_by_one(mca_coll_han_leaders_t *leaders, const struct blocks *bl
     const int groups = leaders->topology->group_count, one = mca_coll_han_topology_leader(leaders->topology, 0);
 
     if (0 != leaders->group) {
-        mca_coll_adapt_schedule_send(schedule, groups_range(leaders, blocks, leaders->group, 1), one);
-        mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-        mca_coll_adapt_schedule_recv(schedule, all, one);
+        mca_coll_han_leaders_ask(leaders, one, groups_range(leaders, blocks, leaders->group, 1), all);
         mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
         return;
     }
@@ -199,7 +197,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct blocks *bl
 
 static void fill_member(mca_coll_han_leaders_t *leaders, const struct blocks *blocks, mca_coll_adapt_data_t own)
 {
-    mca_coll_han_leaders_ask(leaders, own, range(blocks, 0, leaders->topology->size));
+    mca_coll_han_leaders_ask(leaders, leaders->leader, own, range(blocks, 0, leaders->topology->size));
     unpack(leaders, blocks);
 }
 

@@ -36,7 +36,7 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *han, const mca_coll_ha
     mca_coll_adapt_data_t *to, combined;
 
     if (leaders.rank != leaders.leader) {
-        mca_coll_han_leaders_ask(&leaders, own, result);
+        mca_coll_han_leaders_ask(&leaders, leaders.leader, own, result);
         return mca_coll_han_leaders_perform(&leaders, han, request);
     }
     combined = mca_coll_han_leaders_reduce(&leaders, own);

@@ -115,7 +115,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     if (leaders.rank == leaders.leader) {
         fill_leader(&leaders, given, wanted);
     } else {
-        mca_coll_han_leaders_ask(&leaders, given, wanted);
+        mca_coll_han_leaders_ask(&leaders, leaders.leader, given, wanted);
     }
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }

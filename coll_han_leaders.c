@@ -97,12 +97,12 @@ mca_coll_adapt_data_t mca_coll_han_leaders_operand(const mca_coll_han_leaders_t 
     };
 }
 
-void mca_coll_han_leaders_ask(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t given,
+void mca_coll_han_leaders_ask(mca_coll_han_leaders_t *leaders, int whom, mca_coll_adapt_data_t given,
                               mca_coll_adapt_data_t wanted)
 {
-    mca_coll_adapt_schedule_send(&leaders->schedule, given, leaders->leader);
+    mca_coll_adapt_schedule_send(&leaders->schedule, given, whom);
     mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
-    mca_coll_adapt_schedule_recv(&leaders->schedule, wanted, leaders->leader);
+    mca_coll_adapt_schedule_recv(&leaders->schedule, wanted, whom);
 }
 
 mca_coll_adapt_data_t mca_coll_han_leaders_reduce(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)

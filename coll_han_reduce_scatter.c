@@ -166,7 +166,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
         const mca_coll_adapt_data_t block
             = { side->buffer, (size_t) mca_coll_han_side_count(side, leaders.rank), side->type };
 
-        mca_coll_han_leaders_ask(&leaders, own, block);
+        mca_coll_han_leaders_ask(&leaders, leaders.leader, own, block);
     }
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }

@@ -118,7 +118,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
             fill_leader(&leaders, &memory[i % SEGMENTS_AT_ONCE], mca_coll_han_slice(own, first, count),
                         mca_coll_han_slice(result, first, count), chain);
         } else {
-            mca_coll_han_leaders_ask(&leaders, mca_coll_han_slice(own, first, count),
+            mca_coll_han_leaders_ask(&leaders, leaders.leader, mca_coll_han_slice(own, first, count),
                                      mca_coll_han_slice(result, first, count));
         }
     }

@@ -156,9 +156,9 @@ static int start(position action, bool failed, int tag, ompi_communicator_t *com
 
 /* Messages of a round, with the requests of those that have been started. */
 struct messages {
-    position *actions;
+    ompi_status_public_t *statuses; /* one block of memory with the other two arrays */
     ompi_request_t **requests;
-    ompi_status_public_t *statuses;
+    position *actions;
     int count;
 };
 
@@ -166,17 +166,14 @@ static bool messages_make(struct messages *messages, int most)
 {
     const size_t room = (size_t) most + 1;
 
-    messages->actions = malloc(room * sizeof(*messages->actions));
-    messages->requests = malloc(room * sizeof(*messages->requests));
-    messages->statuses = malloc(room * sizeof(*messages->statuses));
-    return NULL != messages->actions && NULL != messages->requests && NULL != messages->statuses;
-}
-
-static void messages_free(struct messages *messages)
-{
-    free(messages->actions);
-    free(messages->requests);
-    free(messages->statuses);
+    messages->statuses
+        = malloc(room * (sizeof(*messages->statuses) + sizeof(*messages->requests) + sizeof(*messages->actions)));
+    if (NULL == messages->statuses) {
+        return false;
+    }
+    messages->requests = (void *) (messages->statuses + room);
+    messages->actions = (void *) (messages->requests + room);
+    return true;
 }
 
 /* Waits for them; where one fails, also for those that wait_all leaves. Returns the first error: rc, or that of a
@@ -234,10 +231,12 @@ static int run(const mca_coll_adapt_schedule_t *schedule)
 {
     const int tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, 1);
     struct messages messages;
-    int rc = messages_make(&messages, most_messages(schedule)) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = OMPI_SUCCESS;
 
-    for (position action = schedule->actions; NULL != messages.statuses && action < end_of_schedule(schedule);
-         ++action) {
+    if (!messages_make(&messages, most_messages(schedule))) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
         rc = communicate(schedule, action, tag, &messages, rc);
         if (OMPI_SUCCESS == rc) {
             rc = act(schedule, action);
@@ -246,7 +245,7 @@ static int run(const mca_coll_adapt_schedule_t *schedule)
             ++action;
         }
     }
-    messages_free(&messages);
+    free(messages.statuses);
     return rc;
 }
 
