@@ -49,8 +49,9 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
     [SOLO_SCATTER] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { EITHER, 2, 128 KIB, SOLO_SINGLE_COPY },
-        { EITHER, 2, 1 MIB, SOLO_FALLBACK },
+        { CROWDED, 2, 64 KIB, SOLO_FALLBACK },
+        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 1 MIB, SOLO_FALLBACK },
     },
     [SOLO_ALLGATHER] = {
         { EITHER, 2, 0, SOLO_COPY },
