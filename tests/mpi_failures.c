@@ -347,8 +347,10 @@ enum { MOST_FAILURES = 4 };
 
 static void failures_of(const struct collective *collective, enum form form, enum who who)
 {
-    /* Every second one: the others with the next seed. */
-    for (size_t setting = (size_t) seed % 2; setting < settings_count(collective); setting += as_set ? 1 : 2) {
+    /* Every second one, the others with the next seed; as set there is but one. */
+    const size_t step = as_set ? 1 : 2;
+
+    for (size_t setting = (size_t) seed % step; setting < settings_count(collective); setting += step) {
         struct call c = any_call(collective, form, 5);
 
         settings_write(collective, setting);
