@@ -21,7 +21,7 @@ enum { MOST_RULES = 8 };
  * Measured with bench/compare on two cores: ROOMY with 2 ranks, CROWDED with 4 and 8. There a memcpy is several times
  * as fast as a single copy, which takes its time for each page, so that two of the one are often better than one of the
  * other. Of a collective's rows the last that fits decides; where the fallback was better, it is in the table. Rows for
- * 3 ranks in ROOMY are reasoned: one root would reduce for all.
+ * 3 ranks in ROOMY are reasoned: one root would reduce for all, and all would read the same pages of one root at once.
  */
 static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     [SOLO_BARRIER] = {
@@ -29,7 +29,10 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
     [SOLO_BCAST] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { EITHER, 2, 2 MIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 3, 256 KIB, SOLO_COPY },
+        { ROOMY, 3, 2 MIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 4 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_REDUCE] = {
         { EITHER, 2, 0, SOLO_COPY },
@@ -45,29 +48,32 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
     [SOLO_GATHER] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { EITHER, 2, 512 KIB, SOLO_FALLBACK },
+        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 1 MIB, SOLO_FALLBACK },
     },
     [SOLO_SCATTER] = {
         { EITHER, 2, 0, SOLO_COPY },
         { CROWDED, 2, 64 KIB, SOLO_FALLBACK },
-        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
         { ROOMY, 2, 1 MIB, SOLO_FALLBACK },
     },
     [SOLO_ALLGATHER] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 512 KIB, SOLO_SINGLE_COPY },
-        { CROWDED, 2, 1 MIB, SOLO_FALLBACK },
+        { ROOMY, 2, 32 KIB, SOLO_SINGLE_COPY },
         { ROOMY, 2, 2 MIB, SOLO_FALLBACK },
     },
     [SOLO_REDUCE_SCATTER_BLOCK] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_ALLTOALL] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 64 KIB, SOLO_FALLBACK },
-        { CROWDED, 2, 16 KIB, SOLO_FALLBACK },
+        { ROOMY, 2, 32 KIB, SOLO_SINGLE_COPY },
+        { CROWDED, 2, 64 KIB, SOLO_FALLBACK },
+        { ROOMY, 2, 2 MIB, SOLO_FALLBACK },
     },
 };
 
