@@ -113,12 +113,16 @@ typedef struct mca_coll_solo_module_t {
     int leader;           /**< of this rank's group */
     int *members;         /**< [member_count] the ranks of this rank's group */
     int member_count;
+    int *relay_of;                  /**< [size] who of this group passes on what a rank of another has; -1: own group */
+    int *relay_slot;                /**< [size] its place among those that this one passes on */
+    int relay_slots;                /**< most that a rank of any group passes on */
     bool in_order;                  /**< every group holds consecutive ranks */
     uint64_t seq;                   /**< the last number in use */
     uint64_t all_done;              /**< all ranks are known to be done with this number */
     void *scratch[2];               /**< SOLO_PIECE bytes each, made at first use */
     const void **sources;           /**< [size] for reductions */
     uint64_t copied, single_copied; /**< bytes that this rank has moved */
+    uint64_t crossed;               /**< of the latter, from or to other groups */
 } mca_coll_solo_module_t;
 
 OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_solo_module_t);
@@ -146,6 +150,20 @@ void mca_coll_solo_groups_find(mca_coll_solo_module_t *module);
 
 /** On every rank, when they are there: the module's maps. @returns OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE */
 int mca_coll_solo_groups_make(mca_coll_solo_module_t *module);
+
+/** Lets go of the maps. */
+void mca_coll_solo_groups_free(mca_coll_solo_module_t *module);
+
+/**
+ * Puts what ranks of other groups have said in a number, as far as this rank passes it on, into its box of another.
+ *
+ * @param stride bytes of each; relay_slots of them must fit into a box
+ */
+void mca_coll_solo_relay(mca_coll_solo_module_t *module, uint64_t said, uint64_t relayed, size_t stride);
+
+/** What a rank has said: from its own box, or from who passes it on. @returns its status, or an error of that one */
+int mca_coll_solo_hear_relayed(mca_coll_solo_module_t *module, int rank, uint64_t said, uint64_t relayed, size_t stride,
+                               const unsigned char **data);
 
 /* -- coll_solo_wait.c ---------------------------------------------------------------------------------------------- */
 

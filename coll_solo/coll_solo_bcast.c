@@ -22,6 +22,14 @@ static int source_of(const struct bcast *bcast)
                : module->leader;
 }
 
+/* Whether others read from this rank, which is not the root. */
+static bool leads_another_group(const struct bcast *bcast)
+{
+    const mca_coll_solo_module_t *module = bcast->module;
+
+    return module->rank == module->leader && module->group_of[module->rank] != module->group_of[bcast->root];
+}
+
 /* Puts a segment into this rank's box, for others: out of the message, or as it comes from the root. */
 static int pass_on(struct bcast *bcast, uint64_t seq, const mca_coll_solo_box_t *from, size_t length, int status)
 {
@@ -44,8 +52,7 @@ static int copy(struct bcast *bcast)
     mca_coll_solo_module_t *module = bcast->module;
     const size_t segment = mca_coll_solo_segment_size(module, bcast->bytes, 1);
     const int source = source_of(bcast);
-    const bool leads
-        = module->rank == module->leader && module->group_of[module->rank] != module->group_of[bcast->root];
+    const bool leads = leads_another_group(bcast);
     int rc = OMPI_SUCCESS;
 
     for (size_t done = 0; done < bcast->bytes; done += segment) {
@@ -69,6 +76,59 @@ static int copy(struct bcast *bcast)
     return rc;
 }
 
+/* Nobody leaves before all have what they get from, or write to, this rank's buffer; and all hear of failures. */
+static int conclude(struct bcast *bcast, bool with_all, int rc)
+{
+    mca_coll_solo_module_t *module = bcast->module;
+    const uint64_t end = ++module->seq;
+    int other;
+
+    mca_coll_solo_publish(mca_coll_solo_own_box(module, end), end, rc);
+    other = with_all ? mca_coll_solo_wait_boxes(module, end) : mca_coll_solo_wait_box(module, bcast->root, end)->status;
+    mca_coll_solo_finish(module, end);
+    return OMPI_SUCCESS == rc ? other : rc;
+}
+
+/* Bytes after which who leads a group lets it read. */
+enum { PASSED_ON = 262144 };
+
+/*
+ * A rank that leads another group than the root's reads piece by piece, and its group reads each piece from it: one
+ * number for a piece. Where its buffer has gaps, its group reads from the root.
+ */
+static int single_copy_in_groups(struct bcast *bcast, uint64_t seq)
+{
+    mca_coll_solo_module_t *module = bcast->module;
+    const bool leads = leads_another_group(bcast);
+    int source = source_of(bcast), rc = OMPI_SUCCESS;
+    uint64_t from = mca_coll_solo_ask_where(module, source, seq).receive;
+    bool follows = source != bcast->root;
+
+    if (0 == from) {
+        source = bcast->root;
+        from = mca_coll_solo_ask_where(module, source, seq).receive;
+        follows = false;
+    }
+    for (size_t done = 0; done < bcast->bytes; done += PASSED_ON) {
+        const size_t length = bcast->bytes - done < PASSED_ON ? bcast->bytes - done : PASSED_ON;
+        const uint64_t piece = ++module->seq;
+
+        if (follows) {
+            const int status = mca_coll_solo_wait_box(module, source, piece)->status;
+
+            rc = OMPI_SUCCESS == rc ? status : rc;
+        }
+        if (module->rank != bcast->root && OMPI_SUCCESS == rc) {
+            rc = mca_coll_solo_read_data(module, source, from + done, &bcast->data, length);
+        }
+        if (leads) {
+            mca_coll_solo_publish(mca_coll_solo_own_box(module, piece), piece, rc);
+        }
+        mca_coll_solo_finish(module, piece);
+    }
+    return conclude(bcast, true, rc);
+}
+
 /*
  * Each rank tells where its buffer is. The message is cut into as many parts as there are ranks: a rank reads all but
  * the last from the root, and the root writes the last one to each, so that it does its share too. A rank whose buffer
@@ -88,6 +148,9 @@ static int single_copy(struct bcast *bcast)
         mca_coll_solo_finish(module, seq);
         return copy(bcast);
     }
+    if (1 < module->groups) {
+        return single_copy_in_groups(bcast, seq);
+    }
     if (module->rank == bcast->root) {
         for (int i = 1; i < module->size && OMPI_SUCCESS == rc; ++i) {
             const int rank = (module->rank + i) % module->size;
@@ -101,21 +164,7 @@ static int single_copy(struct bcast *bcast)
         rc = mca_coll_solo_read_data(module, bcast->root, where.send, &bcast->data,
                                      NULL == bcast->data.next ? bcast->bytes : rest);
     }
-    /* Nobody leaves before all have what they get from, or write to, this rank's buffer; and all hear of failures. */
-    const uint64_t end = ++module->seq;
-
-    mca_coll_solo_publish(mca_coll_solo_own_box(module, end), end, rc);
-    if (module->rank == bcast->root) {
-        const int other = mca_coll_solo_wait_boxes(module, end);
-
-        rc = OMPI_SUCCESS == rc ? other : rc;
-    } else {
-        const int other = mca_coll_solo_wait_box(module, bcast->root, end)->status;
-
-        rc = OMPI_SUCCESS == rc ? other : rc;
-    }
-    mca_coll_solo_finish(module, end);
-    return rc;
+    return conclude(bcast, module->rank == bcast->root, rc);
 }
 
 int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,

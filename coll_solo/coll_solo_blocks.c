@@ -375,6 +375,34 @@ int mca_coll_solo_scatter(const void *sbuf, int scount, ompi_datatype_t *stype, 
 
 /* -- allgather and alltoall: every rank hears all others -- */
 
+/* As talk_all, for an allgather in groups: what ranks of other groups say is heard from one of the own. */
+static int talk_relayed(const struct blocks *blocks, const struct talk *talk, int status)
+{
+    mca_coll_solo_module_t *module = blocks->module;
+    const size_t piece = module->segment_bytes / (size_t) module->relay_slots;
+
+    for (size_t done = 0; done < blocks->bytes; done += piece) {
+        const size_t length = least(piece, blocks->bytes - done);
+        const uint64_t said = module->seq + 1, relayed = said + 1;
+
+        module->seq = relayed;
+        status = say(blocks, talk, said, 0, length, status);
+        mca_coll_solo_relay(module, said, relayed, length);
+        for (int i = 1; i < module->size; ++i) {
+            const int rank = (module->rank + i) % module->size;
+            const unsigned char *data;
+            const int heard = mca_coll_solo_hear_relayed(module, rank, said, relayed, length, &data);
+
+            status = OMPI_SUCCESS == status ? heard : status;
+            if (OMPI_SUCCESS == status) {
+                status = mca_coll_solo_data_put(module, &talk->receive[rank], data, length);
+            }
+        }
+        mca_coll_solo_finish(module, relayed);
+    }
+    return status;
+}
+
 static int all_copy(const struct blocks *blocks, bool each)
 {
     mca_coll_solo_module_t *module = blocks->module;
@@ -389,10 +417,12 @@ static int all_copy(const struct blocks *blocks, bool each)
         opened = mca_coll_solo_data_open(&one, blocks->send.buffer, blocks->send.count, blocks->send.datatype, true);
         talk.send = OMPI_SUCCESS == opened ? &one : NULL;
     }
-    rc = talk_all(blocks, &talk, each,
-                  OMPI_SUCCESS != opened                      ? opened
-                  : NULL == talk.receive || NULL == talk.send ? OMPI_ERR_OUT_OF_RESOURCE
-                                                              : OMPI_SUCCESS);
+    rc = OMPI_SUCCESS != opened                      ? opened
+         : NULL == talk.receive || NULL == talk.send ? OMPI_ERR_OUT_OF_RESOURCE
+                                                     : OMPI_SUCCESS;
+    rc = !each && 1 < module->groups && (size_t) module->relay_slots <= module->segment_bytes
+             ? talk_relayed(blocks, &talk, rc)
+             : talk_all(blocks, &talk, each, rc);
     streams_close(talk.receive, module->size);
     if (each) {
         streams_close(talk.send, module->size);
@@ -402,7 +432,21 @@ static int all_copy(const struct blocks *blocks, bool each)
     return rc;
 }
 
-/* Reads the other ranks' blocks for this one, each into its place. */
+/* Reads a rank's block into its place, out of the memory of that rank, or of another. */
+static int read_block(const struct blocks *blocks, int rank, int from, uint64_t there)
+{
+    mca_coll_solo_data_t data;
+    int rc = mca_coll_solo_data_open(&data, block_at(&blocks->receive, rank), blocks->receive.count,
+                                     blocks->receive.datatype, false);
+
+    if (OMPI_SUCCESS == rc) {
+        rc = mca_coll_solo_read_data(blocks->module, from, there, &data, blocks->bytes);
+        mca_coll_solo_data_close(&data);
+    }
+    return rc;
+}
+
+/* Reads the other ranks' blocks for this one. */
 static int read_all(const struct blocks *blocks, uint64_t seq, bool each)
 {
     mca_coll_solo_module_t *module = blocks->module;
@@ -411,39 +455,67 @@ static int read_all(const struct blocks *blocks, uint64_t seq, bool each)
 
     for (int i = 1; i < module->size && OMPI_SUCCESS == rc; ++i) {
         const int rank = (module->rank + i) % module->size;
-        mca_coll_solo_data_t data;
 
-        rc = mca_coll_solo_data_open(&data, block_at(&blocks->receive, rank), blocks->receive.count,
-                                     blocks->receive.datatype, false);
-        if (OMPI_SUCCESS == rc) {
-            rc = mca_coll_solo_read_data(module, rank, mca_coll_solo_ask_where(module, rank, seq).send + offset, &data,
-                                         blocks->bytes);
-            mca_coll_solo_data_close(&data);
+        rc = read_block(blocks, rank, rank, mca_coll_solo_ask_where(module, rank, seq).send + offset);
+    }
+    return rc;
+}
+
+/* As read_all, for an allgather in groups: each reads its share of the other groups' blocks, and the rest in its own.
+ */
+static int read_relayed(const struct blocks *blocks, uint64_t seq)
+{
+    mca_coll_solo_module_t *module = blocks->module;
+    const uint64_t relayed = ++module->seq;
+    int rc = OMPI_SUCCESS;
+
+    for (int rank = 0; rank < module->size && OMPI_SUCCESS == rc; ++rank) {
+        if (module->rank == module->relay_of[rank]) {
+            rc = read_block(blocks, rank, rank, mca_coll_solo_ask_where(module, rank, seq).send);
+        }
+    }
+    mca_coll_solo_publish(mca_coll_solo_own_box(module, relayed), relayed, rc);
+    for (int i = 1; i < module->size; ++i) {
+        const int rank = (module->rank + i) % module->size, relay = module->relay_of[rank];
+
+        if (0 <= relay && module->rank != relay) {
+            const int status = mca_coll_solo_wait_box(module, relay, relayed)->status;
+
+            rc = OMPI_SUCCESS == rc ? status : rc;
+        }
+        if (OMPI_SUCCESS == rc && 0 > relay) {
+            rc = read_block(blocks, rank, rank, mca_coll_solo_ask_where(module, rank, seq).send);
+        } else if (OMPI_SUCCESS == rc && module->rank != relay) {
+            rc = read_block(blocks, rank, relay,
+                            mca_coll_solo_ask_where(module, relay, seq).receive + (uint64_t) rank * blocks->bytes);
         }
     }
     return rc;
 }
 
-/* All tell where they send from; where one of them has gaps, all copy. */
+/* All tell where they send from; where one of them has gaps, all copy. Who passes blocks on has none where they come.
+ */
 static int all_single_copy(const struct blocks *blocks, bool each)
 {
     mca_coll_solo_module_t *module = blocks->module;
     const uint64_t seq = ++module->seq;
-    bool direct = true;
+    bool direct = true, relayed = !each && 1 < module->groups;
     int rc;
 
-    mca_coll_solo_tell_where(module, seq, all_contiguous(&blocks->send, each ? module->size : 1), NULL);
+    mca_coll_solo_tell_where(module, seq, all_contiguous(&blocks->send, each ? module->size : 1),
+                             relayed ? all_contiguous(&blocks->receive, module->size) : NULL);
     (void) mca_coll_solo_wait_boxes(module, seq);
     for (int rank = 0; rank < module->size; ++rank) {
         direct = direct && 0 != mca_coll_solo_ask_where(module, rank, seq).send;
+        relayed = relayed && 0 != mca_coll_solo_ask_where(module, rank, seq).receive;
     }
     if (!direct) {
         mca_coll_solo_finish(module, seq);
         return all_copy(blocks, each);
     }
-    rc = read_all(blocks, seq, each);
-    mca_coll_solo_finish(module, seq);
-    mca_coll_solo_wait_done(module, seq);
+    rc = relayed ? read_relayed(blocks, seq) : read_all(blocks, seq, each);
+    mca_coll_solo_finish(module, module->seq);
+    mca_coll_solo_wait_done(module, module->seq);
     return rc;
 }
 

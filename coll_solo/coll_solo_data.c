@@ -95,6 +95,7 @@ static int move(mca_coll_solo_module_t *module, bool write, int rank, char *here
     const pid_t pid = (pid_t) mca_coll_solo_area(&module->memory, rank)->pid;
 
     module->single_copied += bytes;
+    module->crossed += module->group_of[rank] == module->group_of[module->rank] ? 0 : bytes;
     while (0 < bytes) {
         struct iovec local = { here, bytes < SINGLE_COPY_BYTES ? bytes : SINGLE_COPY_BYTES };
         struct iovec remote = { (void *) (uintptr_t) there, local.iov_len };

@@ -2,11 +2,13 @@
 /*
  * Groups of ranks that share a socket, a NUMA node or an L3 cache. A line that one rank writes and many read should
  * cross from group to group once: the leader of a group, its lowest rank, reads it, and the others of the group read
- * from the leader. Rank 0 finds the groups and writes them into the shared memory, so that all have the same.
+ * from the leader. What every rank writes for all others is shared out: each rank of a group passes on what some of the
+ * other groups' ranks have. Rank 0 finds the groups and writes them into the shared memory, so that all have the same.
  */
 #include "coll_solo.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/coll_places.h"
 
@@ -29,12 +31,38 @@ void mca_coll_solo_groups_find(mca_coll_solo_module_t *module)
     free(ranks);
 }
 
+/* The ranks of other groups go round this one's members. */
+static void make_relays(mca_coll_solo_module_t *module)
+{
+    int others = 0;
+
+    for (int rank = 0; rank < module->size; ++rank) {
+        const bool own = module->group_of[rank] == module->group_of[module->rank];
+
+        module->relay_of[rank] = own ? -1 : module->members[others % module->member_count];
+        module->relay_slot[rank] = own ? 0 : others / module->member_count;
+        others += own ? 0 : 1;
+    }
+    for (int group = 0; group < module->groups; ++group) {
+        int count = 0, slots;
+
+        for (int rank = 0; rank < module->size; ++rank) {
+            count += group == module->group_of[rank] ? 1 : 0;
+        }
+        slots = (module->size - count + count - 1) / count;
+        module->relay_slots = module->relay_slots < slots ? slots : module->relay_slots;
+    }
+}
+
 int mca_coll_solo_groups_make(mca_coll_solo_module_t *module)
 {
     module->group_of = malloc((size_t) module->size * sizeof(int));
     module->leaders = malloc((size_t) module->size * sizeof(int));
-    module->members = malloc((size_t) module->size * sizeof(int));
-    if (NULL == module->group_of || NULL == module->leaders || NULL == module->members) {
+    module->members = calloc((size_t) module->size, sizeof(int));
+    module->relay_of = malloc((size_t) module->size * sizeof(int));
+    module->relay_slot = malloc((size_t) module->size * sizeof(int));
+    if (NULL == module->group_of || NULL == module->leaders || NULL == module->members || NULL == module->relay_of
+        || NULL == module->relay_slot) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     module->groups = 0;
@@ -55,5 +83,43 @@ int mca_coll_solo_groups_make(mca_coll_solo_module_t *module)
         }
     }
     module->leader = module->members[0];
+    make_relays(module);
     return OMPI_SUCCESS;
+}
+
+void mca_coll_solo_groups_free(mca_coll_solo_module_t *module)
+{
+    free(module->group_of);
+    free(module->leaders);
+    free(module->members);
+    free(module->relay_of);
+    free(module->relay_slot);
+}
+
+void mca_coll_solo_relay(mca_coll_solo_module_t *module, uint64_t said, uint64_t relayed, size_t stride)
+{
+    mca_coll_solo_box_t *own = mca_coll_solo_own_box(module, relayed);
+    int status = OMPI_SUCCESS;
+
+    for (int rank = 0; rank < module->size; ++rank) {
+        if (module->rank == module->relay_of[rank]) {
+            const mca_coll_solo_box_t *box = mca_coll_solo_wait_box(module, rank, said);
+
+            status = OMPI_SUCCESS == status ? box->status : status;
+            memcpy(own->data + (size_t) module->relay_slot[rank] * stride, box->data, stride);
+            module->copied += stride;
+        }
+    }
+    mca_coll_solo_publish(own, relayed, status);
+}
+
+int mca_coll_solo_hear_relayed(mca_coll_solo_module_t *module, int rank, uint64_t said, uint64_t relayed, size_t stride,
+                               const unsigned char **data)
+{
+    const int relay = module->relay_of[rank];
+    const mca_coll_solo_box_t *box
+        = 0 > relay ? mca_coll_solo_wait_box(module, rank, said) : mca_coll_solo_wait_box(module, relay, relayed);
+
+    *data = box->data + (0 > relay ? 0 : (size_t) module->relay_slot[rank] * stride);
+    return box->status;
 }

@@ -315,9 +315,12 @@ void mca_coll_solo_memory_free(mca_coll_solo_module_t *module)
         return;
     }
     if (SOLO_READY == module->state) {
-        SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: %llu bytes moved by single copy, %llu through shared memory",
+        SOLO_VERBOSE(1,
+                     "coll:solo: %s (cid %d), rank %d: %llu bytes moved by single copy, %llu of them between "
+                     "groups, %llu through shared memory",
                      module->comm->c_name, module->comm->c_contextid, module->rank,
-                     (unsigned long long) module->single_copied, (unsigned long long) module->copied);
+                     (unsigned long long) module->single_copied, (unsigned long long) module->crossed,
+                     (unsigned long long) module->copied);
     }
     munmap(module->memory.start, module->memory.bytes);
     atomic_fetch_sub(&mapped, module->memory.bytes);

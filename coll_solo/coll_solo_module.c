@@ -35,9 +35,7 @@ static void module_destruct(mca_coll_solo_module_t *module)
     free(module->scratch[0]);
     free(module->scratch[1]);
     free(module->sources);
-    free(module->group_of);
-    free(module->leaders);
-    free(module->members);
+    mca_coll_solo_groups_free(module);
 }
 
 OBJ_CLASS_INSTANCE(mca_coll_solo_module_t, mca_coll_base_module_t, module_construct, module_destruct);

@@ -123,18 +123,20 @@ static int copy_in_groups(const struct reduce *reduce)
     return OMPI_SUCCESS;
 }
 
-/* One segment of a reduction in slices; its two numbers. */
+/* One segment of a reduction in slices; its numbers. */
 struct segment {
     size_t first, count; /* elements */
     uint64_t operands, results;
+    uint64_t relayed; /* or the same as results */
 };
 
-static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number)
+static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number, bool relayed)
 {
     const size_t most = reduce->module->segment_bytes / reduce->element, first = number * most;
+    const uint64_t before = seq + (relayed ? 3 : 2) * number;
 
-    return (struct segment){ first, reduce->count - first < most ? reduce->count - first : most, seq + 2 * number + 1,
-                             seq + 2 * number + 2 };
+    return (struct segment){ first, reduce->count - first < most ? reduce->count - first : most, before + 1, before + 2,
+                             before + (relayed ? 3 : 2) };
 }
 
 /* Publishes the operand but for what this rank reduces itself. */
@@ -168,18 +170,51 @@ static void say_result(const struct reduce *reduce, const struct segment *segmen
     mca_coll_solo_publish(box, segment->results, OMPI_SUCCESS);
 }
 
-static void hear_results(const struct reduce *reduce, const struct segment *segment)
+/* Bytes that hold any rank's slice. */
+static size_t largest_slice(const struct reduce *reduce, size_t count)
+{
+    size_t largest = 0;
+
+    for (int rank = 0; rank < reduce->module->size; ++rank) {
+        const mca_coll_solo_range_t slice
+            = mca_coll_solo_slice(count, reduce->element, rank, reduce->module->size, EVERYBODY);
+
+        largest = largest < slice.end - slice.first ? slice.end - slice.first : largest;
+    }
+    return largest * reduce->element;
+}
+
+/* Other groups' results through one of the own, if its box holds them. */
+static bool relays(const struct reduce *reduce)
+{
+    const mca_coll_solo_module_t *module = reduce->module;
+    const size_t most = module->segment_bytes / reduce->element;
+
+    return EVERYBODY == reduce->root && 1 < module->groups
+           && largest_slice(reduce, most) * (size_t) module->relay_slots <= module->segment_bytes;
+}
+
+static void hear_results(const struct reduce *reduce, const struct segment *segment, bool relayed)
 {
     mca_coll_solo_module_t *module = reduce->module;
+    const size_t stride = relayed ? largest_slice(reduce, segment->count) : 0;
 
+    if (relayed) {
+        mca_coll_solo_relay(module, segment->results, segment->relayed, stride);
+    }
     for (int i = 0; i < module->size; ++i) {
         const int rank = (module->rank + i) % module->size;
         const mca_coll_solo_range_t slice
             = mca_coll_solo_slice(segment->count, reduce->element, rank, module->size, EVERYBODY);
         const size_t bytes = (slice.end - slice.first) * reduce->element;
+        const unsigned char *data;
 
-        memcpy(reduce->rbuf + (segment->first + slice.first) * reduce->element,
-               mca_coll_solo_wait_box(module, rank, segment->results)->data, bytes);
+        if (relayed) {
+            (void) mca_coll_solo_hear_relayed(module, rank, segment->results, segment->relayed, stride, &data);
+        } else {
+            data = mca_coll_solo_wait_box(module, rank, segment->results)->data;
+        }
+        memcpy(reduce->rbuf + (segment->first + slice.first) * reduce->element, data, bytes);
         module->copied += bytes;
     }
 }
@@ -195,10 +230,12 @@ static int slices(const struct reduce *reduce)
     const size_t most = module->segment_bytes / reduce->element;
     const size_t segments = (reduce->count + most - 1) / most;
     const uint64_t seq = module->seq;
+    const bool relayed = relays(reduce);
 
-    module->seq += 2 * segments;
+    module->seq += (relayed ? 3 : 2) * segments;
     for (size_t i = 0; i <= segments; ++i) {
-        const struct segment next = segment_at(reduce, seq, i), segment = segment_at(reduce, seq, 0 == i ? 0 : i - 1);
+        const struct segment next = segment_at(reduce, seq, i, relayed);
+        const struct segment segment = segment_at(reduce, seq, 0 == i ? 0 : i - 1, relayed);
 
         if (i < segments) {
             say_operand(reduce, &next);
@@ -206,31 +243,59 @@ static int slices(const struct reduce *reduce)
         if (0 < i) {
             say_result(reduce, &segment);
             if (NULL != reduce->rbuf) {
-                hear_results(reduce, &segment);
+                hear_results(reduce, &segment, relayed);
             }
-            mca_coll_solo_finish(module, segment.results);
+            mca_coll_solo_finish(module, segment.relayed);
         }
     }
     return OMPI_SUCCESS;
 }
 
-/* The other ranks' slices of an allreduce, as they become ready. */
+/* A rank's slice of an allreduce, when who has it, that rank or another, says that it is there. */
+static int read_slice(const struct reduce *reduce, int rank, int from, uint64_t where, uint64_t ready)
+{
+    mca_coll_solo_module_t *module = reduce->module;
+    const mca_coll_solo_range_t slice
+        = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size, reduce->root);
+    const size_t offset = slice.first * reduce->element, bytes = (slice.end - slice.first) * reduce->element;
+    const int status = mca_coll_solo_wait_box(module, from, ready)->status;
+
+    return OMPI_SUCCESS != status
+               ? status
+               : mca_coll_solo_read(module, from, mca_coll_solo_ask_where(module, from, where).receive + offset,
+                                    reduce->rbuf + offset, bytes);
+}
+
+/*
+ * The other ranks' slices. Those of other groups come through one of the own, which reads its share of them first; with
+ * one group all are read from their ranks.
+ */
 static int read_slices(const struct reduce *reduce, uint64_t where, uint64_t ready)
 {
     mca_coll_solo_module_t *module = reduce->module;
+    const uint64_t relayed = 1 < module->groups ? ++module->seq : ready;
     int rc = OMPI_SUCCESS;
 
-    for (int i = 1; i < module->size; ++i) {
+    for (int i = 1; i < module->size && 1 < module->groups; ++i) {
         const int rank = (module->rank + i) % module->size;
-        const mca_coll_solo_range_t slice
-            = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size, reduce->root);
-        const size_t offset = slice.first * reduce->element, bytes = (slice.end - slice.first) * reduce->element;
-        const int status = mca_coll_solo_wait_box(module, rank, ready)->status;
 
-        rc = OMPI_SUCCESS == rc ? status : rc;
-        if (OMPI_SUCCESS == rc) {
-            rc = mca_coll_solo_read(module, rank, mca_coll_solo_ask_where(module, rank, where).receive + offset,
-                                    reduce->rbuf + offset, bytes);
+        if (module->rank == module->relay_of[rank]) {
+            const int status = read_slice(reduce, rank, rank, where, ready);
+
+            rc = OMPI_SUCCESS == rc ? status : rc;
+        }
+    }
+    if (1 < module->groups) {
+        mca_coll_solo_publish(mca_coll_solo_own_box(module, relayed), relayed, rc);
+    }
+    for (int i = 1; i < module->size; ++i) {
+        const int rank = (module->rank + i) % module->size, relay = module->relay_of[rank];
+
+        if (module->rank != relay) {
+            const int status = 0 > relay ? read_slice(reduce, rank, rank, where, ready)
+                                         : read_slice(reduce, rank, relay, where, relayed);
+
+            rc = OMPI_SUCCESS == rc ? status : rc;
         }
     }
     return rc;
@@ -269,8 +334,8 @@ static int single_copy(const struct reduce *reduce)
         const int other = read_slices(reduce, where, ready);
 
         rc = OMPI_SUCCESS == rc ? other : rc;
-        mca_coll_solo_finish(module, ready);
-        mca_coll_solo_wait_done(module, ready);
+        mca_coll_solo_finish(module, module->seq);
+        mca_coll_solo_wait_done(module, module->seq);
     } else {
         const int other = mca_coll_solo_wait_boxes(module, ready);
 

@@ -7,7 +7,7 @@
 #include "opal/runtime/opal_progress.h"
 
 enum {
-    MOST_LOOKS = 128,   /* at a flag before MPI and other processes get their turn: a few microseconds */
+    MOST_LOOKS = 128,    /* at a flag before MPI and other processes get their turn: a few microseconds */
     PATIENCE = 10000000, /* nanoseconds of waiting after which a rank sleeps, ... */
     NAP_SHARE = 16,      /* ... this part of what it has waited, ... */
     LONGEST_NAP = 1000000,

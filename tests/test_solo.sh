@@ -81,7 +81,7 @@ test_groups() {                     # test_groups MAP
 
 # han_bench uses the world for nothing but what it measures.
 bytes_moved() {                     # bytes_moved WORD: of all ranks, by that way
-    sed -nE "s/.*MPI_COMM_WORLD .* ([0-9]+) bytes moved by single copy, ([0-9]+) through.*/single \1\nshared \2/p" \
+    sed -nE "s/.*MPI_COMM_WORLD .* ([0-9]+) bytes moved by single copy, .* ([0-9]+) through.*/single \1\nshared \2/p" \
         "$tmp/err" | awk -v way="$1" '$1 == way { sum += $2; ++n } END { print n ? sum : "none" }'
 }
 
@@ -92,6 +92,18 @@ test_moves() {                      # test_moves RANKS SINGLE SHARED COLLECTIVE 
         -x 0 || return 1
     echo "wanted: $single and $shared; moved: $(bytes_moved single) and $(bytes_moved shared)" >>"$tmp/out"
     [[ $(bytes_moved single) == "$single" && $(bytes_moved shared) == "$shared" ]]
+}
+
+# Of three calls of 4 MB on two groups of two, what passes between them by single copies.
+test_crosses() {                    # test_crosses BYTES COLLECTIVE SIZE
+    run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca "coll_solo_${2}_algorithm" single_copy \
+        --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --map-by socket "$build/bench/han_bench" "$2" --sizes "$3" \
+        -i 3 -x 0 || return 1
+    local crossed
+    crossed=$(sed -nE 's/.*MPI_COMM_WORLD .* ([0-9]+) of them between groups.*/\1/p' "$tmp/err" |
+        awk '{ sum += $1; ++n } END { print n ? sum : "none" }')
+    echo "wanted: $1 between groups; moved: $crossed" >>"$tmp/out"
+    [[ $crossed == "$1" ]]
 }
 
 # ---------------------------------------------------------------- without memory
@@ -207,6 +219,9 @@ t_check "it says nothing unless asked" test_silent
 binding=(--bind-to socket:overload-allowed)
 t_check "ranks on two sockets, one after another, are two groups" test_groups socket
 t_check "ranks on two sockets, filled one by one, are two groups" test_groups slot
+t_check "4 MB bcast, two groups: each byte crosses once" test_crosses $((3 << 22)) bcast 4M
+t_check "4 MB allreduce, two groups: operands and results cross once" test_crosses $((3 * 12 << 20)) allreduce 4M
+t_check "1 MB allgather, two groups: each block crosses once" test_crosses $((3 * 4 << 20)) allgather 1M
 binding=(--bind-to none)
 t_check "4 MB bcast, 2 ranks: each byte moves once" test_moves 2 $((3 << 22)) 0 bcast
 t_check "4 MB bcast, 4 ranks: each byte moves once for each receiver" test_moves 4 $((9 << 22)) 0 bcast
