@@ -347,6 +347,9 @@ struct variant {
     char name[64];
     double noise;       /* per cent */
     struct way way;
+    char *prefer;       /* components of Open MPI, or NULL */
+    MPI_Info info;
+    MPI_Comm comm;
 };
 
 struct bench {
@@ -371,6 +374,8 @@ struct bench {
     int n_noises;      /* 0: no timer at all */
     struct way ways[MAX_VARIANTS];
     int n_ways;
+    char *prefers[MAX_VARIANTS];
+    int n_prefers;
     struct variant variants[MAX_VARIANTS];
     int n_variants;
     char error[512];   /* the first thing wrong with the options */
@@ -834,7 +839,7 @@ static void take_variant(const struct bench *b, struct point *pt, int v)
 static double repetition(const struct bench *b, struct point *pt, int v, int rep, int checked)
 {
     int root = root_of(b, rep);
-    struct call c = { .comm = MPI_COMM_WORLD, .type = MPI_BYTE, .op = MPI_SUM, .count = (int) pt->bytes,
+    struct call c = { .comm = b->variants[v].comm, .type = MPI_BYTE, .op = MPI_SUM, .count = (int) pt->bytes,
                       .root = root, .send = pt->send, .recv = pt->recv };
     double begin, end;
 
@@ -845,7 +850,7 @@ static double repetition(const struct bench *b, struct point *pt, int v, int rep
         c.count = (int) (pt->bytes / pt->unit);
     }
     if (b->first) {
-        MPI_Comm_dup(MPI_COMM_WORLD, &c.comm);
+        MPI_Comm_dup_with_info(MPI_COMM_WORLD, pt->variant->info, &c.comm);
     }
     if (checked) {
         prepare(b, pt, rep, root);
@@ -1036,7 +1041,9 @@ static long measure(const struct bench *b, size_t bytes, int first_size)
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
-        for (int v = 0; v < b->n_variants; ++v) {
+        for (int k = 0; k < b->n_variants; ++k) {
+            /* The first one finds the caches as another root left them: each is first as often, with each root. */
+            int v = (k + (b->offset + i) / b->ranks) % b->n_variants;
             times[v * pt.reps + i] = repetition(b, &pt, v, b->offset + i, is_checked(b, &pt, i));
         }
     }
@@ -1227,8 +1234,56 @@ static void parse_ways(struct bench *b, const char *option, const char *text, en
     }
 }
 
+/* "solo,sm+tuned": two sets of components. */
+static void parse_prefers(struct bench *b, char *text)
+{
+    for (char *at = strtok(text, ","); NULL != at; at = strtok(NULL, ",")) {
+        if (MAX_VARIANTS == b->n_prefers) {
+            complain(b, "--prefer: more than %d sets of components", MAX_VARIANTS);
+            return;
+        }
+        b->prefers[b->n_prefers++] = at;
+    }
+    if (0 == b->n_prefers) {
+        complain(b, "--prefer: expected components of Open MPI, for example solo,sm+tuned");
+    }
+}
+
+/* Open MPI reads from a communicator's info which components it takes first. */
+static void make_communicators(struct bench *b)
+{
+    for (int i = 0; i < b->n_variants; ++i) {
+        struct variant *v = &b->variants[i];
+
+        v->info = MPI_INFO_NULL;
+        v->comm = MPI_COMM_WORLD;
+        if (NULL != v->prefer) {
+            char list[sizeof(v->name)];
+
+            snprintf(list, sizeof(list), "%s", v->prefer);
+            for (char *plus = list; NULL != (plus = strchr(plus, '+'));) {
+                *plus = ',';
+            }
+            MPI_Info_create(&v->info);
+            MPI_Info_set(v->info, "ompi_comm_coll_preference", list);
+            MPI_Comm_dup_with_info(MPI_COMM_WORLD, v->info, &v->comm);
+        }
+    }
+}
+
+static void free_communicators(struct bench *b)
+{
+    for (int i = 0; i < b->n_variants; ++i) {
+        if (MPI_INFO_NULL != b->variants[i].info) {
+            MPI_Info_free(&b->variants[i].info);
+            MPI_Comm_free(&b->variants[i].comm);
+        }
+    }
+}
+
 static void name_variant(const struct bench *b, struct variant *v)
 {
+    const char *texts[3];
     char noise_text[24] = "", way_text[32] = "";
 
     if (b->n_noises > 0) {
@@ -1240,30 +1295,40 @@ static void name_variant(const struct bench *b, struct variant *v)
     case BY_NUMBER: snprintf(way_text, sizeof(way_text), "segments=%zu", v->way.value); break;
     default:        break;
     }
-    snprintf(v->name, sizeof(v->name), "%s%s%s", noise_text, '\0' != noise_text[0] && '\0' != way_text[0] ? " " : "",
-             way_text);
+    texts[0] = NULL == v->prefer ? "" : v->prefer;
+    texts[1] = noise_text;
+    texts[2] = way_text;
+    for (int i = 0; i < 3; ++i) {
+        const size_t length = strlen(v->name);
+
+        snprintf(v->name + length, sizeof(v->name) - length, "%s%s", 0 < length && '\0' != texts[i][0] ? " " : "",
+                 texts[i]);
+    }
     if ('\0' == v->name[0]) {
         strcpy(v->name, "-");
     }
 }
 
-/* Every noise level with every way of segmenting. */
+/* Every set of components with every noise level and every way of segmenting. */
 static void make_variants(struct bench *b)
 {
     int n_noises = b->n_noises > 0 ? b->n_noises : 1, n_ways = b->n_ways > 0 ? b->n_ways : 1;
+    int n_prefers = b->n_prefers > 0 ? b->n_prefers : 1;
     size_t segments, smallest;
 
     if (b->n_ways > 0 && NULL == b->coll->start) {
         complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
                  b->coll->name);
     }
-    if (n_noises * n_ways > MAX_VARIANTS) {
-        complain(b, "%d noise levels times %d ways of segmenting: at most %d", n_noises, n_ways, MAX_VARIANTS);
+    if (n_prefers * n_noises * n_ways > MAX_VARIANTS) {
+        complain(b, "%d sets of components times %d noise levels times %d ways of segmenting: at most %d", n_prefers,
+                 n_noises, n_ways, MAX_VARIANTS);
         return;
     }
-    for (int i = 0; i < n_noises * n_ways; ++i) {
+    for (int i = 0; i < n_prefers * n_noises * n_ways; ++i) {
         struct variant *v = &b->variants[b->n_variants++];
-        v->noise = b->noises[i / n_ways];
+        v->prefer = b->prefers[i / (n_noises * n_ways)];
+        v->noise = b->noises[i / n_ways % n_noises];
         v->way = b->ways[i % n_ways];
         name_variant(b, v);
         smallest = v->way.value > 8 ? v->way.value / 8 * 8 : 8;
@@ -1292,7 +1357,7 @@ static void parse_collective(struct bench *b, const char *name)
 }
 
 enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
-       OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS };
+       OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS, OPT_PREFER };
 
 static const struct option long_options[] = {
     { "sizes", required_argument, NULL, OPT_SIZES },
@@ -1314,6 +1379,7 @@ static const struct option long_options[] = {
     { "blocking", no_argument, NULL, OPT_BLOCKING },
     { "pipeline", required_argument, NULL, OPT_PIPELINE },
     { "segments", required_argument, NULL, OPT_SEGMENTS },
+    { "prefer", required_argument, NULL, OPT_PREFER },
     { "help", no_argument, NULL, 'h' },
     { NULL, 0, NULL, 0 },
 };
@@ -1349,6 +1415,7 @@ static void take_option(struct bench *b, int option, char **argv)
     case OPT_BLOCKING:   add_way(b, BLOCKING, 0); break;
     case OPT_PIPELINE:   parse_ways(b, "--pipeline", optarg, BY_SIZE); break;
     case OPT_SEGMENTS:   parse_ways(b, "--segments", optarg, BY_NUMBER); break;
+    case OPT_PREFER:     parse_prefers(b, optarg); break;
     case ':':
         complain(b, "option '%s' needs a value; --help lists the options", argv[optind - 1]);
         break;
@@ -1412,6 +1479,8 @@ static void print_help(void)
            "  --segments LIST numbers: a nonblocking call for each segment, then one wait for all\n"
            "  --pipeline LIST the same by the size of a segment, such as 64K,1M\n"
            "  --blocking      also the blocking form of a nonblocking collective\n"
+           "  --prefer LIST   components of Open MPI, as in solo,tuned,sm+tuned: each is first on a\n"
+           "                  communicator of its own, by its info (\"ompi_comm_coll_preference\")\n"
            "                  (each repetition measures all of these in turn)\n"
            "  -c, --no-check  check values and guard bytes (default), or do not\n"
            "  --rate RATE     link of a node, such as 200mbit: prints the bound of the wire\n"
@@ -1505,6 +1574,7 @@ static int run_all(struct bench *b)
         fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));
         MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
     }
+    make_communicators(b);
     if (0 == b->rank) {
         print_header(b);
     }
@@ -1512,6 +1582,7 @@ static int run_all(struct bench *b)
         wrong += measure(b, b->sizes[i], 0 == i);
     }
     noise_stop();
+    free_communicators(b);
     if (0 == b->rank && wrong > 0) {
         fflush(b->out);
         fprintf(stderr, "han_bench: %s gave %ld wrong values\n", b->coll->name, wrong);

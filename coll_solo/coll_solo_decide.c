@@ -36,7 +36,8 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
     [SOLO_REDUCE] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 4 MIB, SOLO_COPY },
         { ROOMY, 3, 64 KIB, SOLO_SLICES },
         { ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
     },
@@ -45,6 +46,7 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
         { EITHER, 2, 16 KIB, SOLO_SLICES },
         { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 4 MIB, SOLO_SLICES },
     },
     [SOLO_GATHER] = {
         { EITHER, 2, 0, SOLO_COPY },

@@ -205,6 +205,14 @@ t_compare --sets tuned --set 'same=@tuned' --ours same --min-speedup 100@64K
 [[ $code == 1 && $(grep -c 'wanted is 100' "$work/err") == 1 ]]
 t_result $? 'compare fails when a speed-up from a size on is not reached'
 
+t_compare --sets tuned --prefer basic,tuned --ours basic
+[[ $code == 0 && $(grep -cE '^ +(8 B|1 KB|64 KB) +[0-9.]+ +[0-9.]+ .*than tuned' "$work/out") == 3 ]]
+t_result $? 'compare --prefer: components in one process, each on a communicator of its own'
+
+t_compare --sets han,tuned --prefer basic,tuned
+[[ $code == 2 ]] && grep -q "'han,tuned'" "$work/err"
+t_result $? 'compare --prefer wants one set'
+
 t_compare --sets nosuch
 [[ $code == 2 ]] && grep -q 'known are' "$work/err"
 t_result $? 'compare names the sets that it knows'
