@@ -1025,6 +1025,21 @@ static void report(const struct bench *b, const struct point *pt, int v, double 
     print_row(b, pt, v, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
 }
 
+/* The order of the variants, another one in each repetition, the same on all ranks: a call finds caches, and ranks more or
+ * less late, as the one before has left them. */
+static void shuffle(const struct bench *b, int rep, int *order)
+{
+    uint64_t random = mix((uint64_t) rep);
+
+    for (int i = 0; i < b->n_variants; ++i) {
+        int j = (int) (random % (uint64_t) (i + 1));
+
+        order[i] = order[j];
+        order[j] = i;
+        random = mix(random);
+    }
+}
+
 /* Wrong values of all ranks, known at rank 0. */
 static long measure(const struct bench *b, size_t bytes, int first_size)
 {
@@ -1041,9 +1056,11 @@ static long measure(const struct bench *b, size_t bytes, int first_size)
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
+        int order[MAX_VARIANTS];
+
+        shuffle(b, b->offset + i, order);
         for (int k = 0; k < b->n_variants; ++k) {
-            /* The first one finds the caches as another root left them: each is first as often, with each root. */
-            int v = (k + (b->offset + i) / b->ranks) % b->n_variants;
+            int v = order[k];
             times[v * pt.reps + i] = repetition(b, &pt, v, b->offset + i, is_checked(b, &pt, i));
         }
     }

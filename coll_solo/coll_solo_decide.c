@@ -29,24 +29,22 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
     [SOLO_BCAST] = {
         { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 3, 256 KIB, SOLO_COPY },
+        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 3, 128 KIB, SOLO_COPY },
         { ROOMY, 3, 2 MIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 4 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_REDUCE] = {
         { EITHER, 2, 0, SOLO_COPY },
         { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 4 MIB, SOLO_COPY },
         { ROOMY, 3, 64 KIB, SOLO_SLICES },
         { ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_ALLREDUCE] = {
         { EITHER, 2, 0, SOLO_COPY },
         { EITHER, 2, 16 KIB, SOLO_SLICES },
-        { ROOMY, 2, 256 KIB, SOLO_SINGLE_COPY },
+        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 4 MIB, SOLO_SLICES },
     },
     [SOLO_GATHER] = {
         { EITHER, 2, 0, SOLO_COPY },
