@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "ompi/request/request.h"
+#include "common/coll_wait.h"
 
 /* A stage of one segment, with what its operation needs. */
 struct work {
@@ -202,7 +202,7 @@ static int stage_wait(const mca_coll_han_plan_t *plan, void **request)
 {
     ompi_request_t *posted = *request;
 
-    return noted(plan->context, ompi_request_wait(&posted, MPI_STATUS_IGNORE));
+    return noted(plan->context, coll_wait(&posted, MPI_STATUS_IGNORE));
 }
 
 static double now(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/coll_wait.h"
 #include "ompi/mca/pml/pml.h"
 
 enum { MOST_TAGS = 2 };
@@ -602,5 +603,5 @@ int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_ada
     if (ADAPT_PERSISTENT != form) {
         op_start(op);
     }
-    return ADAPT_BLOCKING == form ? ompi_request_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
+    return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
 }

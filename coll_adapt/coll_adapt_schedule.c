@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "common/coll_wait.h"
+
 enum { SENDS, RECVS };
 
 typedef mca_coll_adapt_action_t *position;
@@ -188,7 +190,7 @@ static int messages_wait(struct messages *messages, int rc)
         int own = MPI_ERR_IN_STATUS == waited ? status->MPI_ERROR : OMPI_SUCCESS;
 
         if (OMPI_SUCCESS != waited && MPI_REQUEST_NULL != messages->requests[i]) {
-            own = ompi_request_wait(&messages->requests[i], status);
+            own = coll_wait(&messages->requests[i], status);
         }
         rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, status) : rc;
     }
@@ -545,7 +547,7 @@ int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_f
         performance_start(self);
     }
     if (ADAPT_BLOCKING == form) {
-        return ompi_request_wait(&own, MPI_STATUS_IGNORE);
+        return coll_wait(&own, MPI_STATUS_IGNORE);
     }
     *request = own;
     return OMPI_SUCCESS;

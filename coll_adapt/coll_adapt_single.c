@@ -6,6 +6,7 @@
  */
 #include "coll_adapt.h"
 
+#include "common/coll_wait.h"
 #include "ompi/mca/pml/pml.h"
 
 /* Receives from or sends to all children at once; more children than this get their turn in portions. */
@@ -25,11 +26,11 @@ static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, mca_co
     return OMPI_SUCCESS == rc ? sent : rc;
 }
 
-/* Returns rc, or the first error; a request that could not be waited for is freed by who waits. */
+/* Returns rc, or the first error. */
 static int wait_sent(ompi_request_t **requests, size_t count, int rc)
 {
     for (size_t i = 0; i < count; ++i) {
-        const int waited = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
+        const int waited = coll_wait(&requests[i], MPI_STATUS_IGNORE);
 
         rc = OMPI_SUCCESS == rc ? waited : rc;
     }
@@ -44,7 +45,7 @@ static size_t bytes_of(const mca_coll_adapt_op_t *op)
 static int wait_received(const mca_coll_adapt_op_t *op, ompi_request_t **request)
 {
     ompi_status_public_t status;
-    const int rc = ompi_request_wait(request, &status);
+    const int rc = coll_wait(request, &status);
 
     return mca_coll_adapt_message_result(rc, &status, bytes_of(op));
 }
