@@ -246,7 +246,7 @@ static double latest(const struct tune_series *series, size_t count)
 
 /* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not better by 3 % and
  * in three turns of four is not written down. */
-enum { FINALISTS = 2, TURNS = 5 };
+enum { FINALISTS = 4, TURNS = 5 };
 static const double WORTH = 0.97;
 
 /* Turns in which a configuration was faster, of the last ones. */
@@ -267,7 +267,6 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
 {
     struct tune_points *points = &search->points;
     const struct tune_config reference = { .collective = choice->collective };
-    const int wanted = search->space->heuristics ? 1 : FINALISTS;
     /* What goes without HAN decides nothing: it was measured at the beginning. */
     const long fallback = tune_points_message(points, TUNE_FALLBACK, &reference, choice->bytes);
     long turns[1 + FINALISTS] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes) };
@@ -275,7 +274,7 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
     int count = 0, chosen = 0;
     double above = 0;
 
-    while (count < wanted) {
+    while (count < FINALISTS) {
         double seconds;
         const long found = best(search, choice->collective, number, above, &seconds);
 
