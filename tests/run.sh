@@ -32,7 +32,7 @@ all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_top
 all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
 10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
-4,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 4000 --threads
+2,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
 adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
 adapt allreduce by ALGORITHM       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_algorithm ALGORITHM --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict
 reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
@@ -41,7 +41,6 @@ blocks by leaders                  | 5,3,4,1 | node | 120 | --mca coll_han_allga
 allreduce by leaders, SHAPE by MAP | SHAPE   | MAP  | 120 | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
 blocks, seven nodes                | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
 check, seven nodes                 | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
-blocks, defaults                   | 4,4,4,4 | slot | 120 |                                          | mpi_blocks --segment 4096 --quick
 check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4
 random sequences SHAPE by MAP      | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --random 2
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
