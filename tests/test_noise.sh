@@ -191,7 +191,8 @@ head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
     'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong' &&
     awk -F, 'NR > 1 { good += NF == 15 && $6 == 65536 && $9 >= 6 && $12 <= $11 && $12 <= $10 && $15 == 0
                       good -= $8 == 0 && $13 != 0; if ($8 == 0) { base = $10 }
-                      d = 100 * ($10 / base - 1) - $13; good -= d * d > 0.04 }
+                      d = 100 * ($10 / base - 1) - $13; off = 0.1 + 0.5 * (1 + $10 / base) / base  # both rounded
+                      good -= d > off || d < -off }
         END { exit NR != 13 || good != 12 }' "$work/noise.csv"
 t_result $? 'noise writes means and slowdowns as CSV'
 
