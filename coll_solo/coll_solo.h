@@ -161,9 +161,27 @@ void mca_coll_solo_groups_free(mca_coll_solo_module_t *module);
  */
 void mca_coll_solo_relay(mca_coll_solo_module_t *module, uint64_t said, uint64_t relayed, size_t stride);
 
-/** What a rank has said: from its own box, or from who passes it on. @returns its status, or an error of that one */
+/**
+ * What a rank has said: from its own box, or from who passes it on.
+ *
+ * @param relayed the same as said: nobody does
+ * @returns its status, or an error of that one
+ */
 int mca_coll_solo_hear_relayed(mca_coll_solo_module_t *module, int rank, uint64_t said, uint64_t relayed, size_t stride,
                                const unsigned char **data);
+
+/** Reads what a rank has, out of that rank's memory or of another's, into its place here. */
+typedef int (*mca_coll_solo_read_fn_t)(const void *call, int rank, int from);
+
+/**
+ * Reads what each of the other ranks has. What those of other groups have comes through one of the own, which reads its
+ * share of it first: one more number. With one group all is read from whose it is.
+ *
+ * @param ready the number in which a rank says that what it has is there
+ * @returns the first error, of this rank or of one that it reads from
+ */
+int mca_coll_solo_read_relayed(mca_coll_solo_module_t *module, uint64_t ready, mca_coll_solo_read_fn_t read,
+                               const void *call);
 
 /* -- coll_solo_wait.c ---------------------------------------------------------------------------------------------- */
 

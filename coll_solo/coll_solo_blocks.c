@@ -461,36 +461,19 @@ static int read_all(const struct blocks *blocks, uint64_t seq, bool each)
     return rc;
 }
 
-/* As read_all, for an allgather in groups: each reads its share of the other groups' blocks, and the rest in its own.
- */
-static int read_relayed(const struct blocks *blocks, uint64_t seq)
+/* A block of an allgather in groups. */
+struct reading {
+    const struct blocks *blocks;
+    uint64_t where; /* each rank has told where its buffers are */
+};
+
+static int read_from(const void *call, int rank, int from)
 {
-    mca_coll_solo_module_t *module = blocks->module;
-    const uint64_t relayed = ++module->seq;
-    int rc = OMPI_SUCCESS;
+    const struct reading *reading = call;
+    const mca_coll_solo_where_t where = mca_coll_solo_ask_where(reading->blocks->module, from, reading->where);
 
-    for (int rank = 0; rank < module->size && OMPI_SUCCESS == rc; ++rank) {
-        if (module->rank == module->relay_of[rank]) {
-            rc = read_block(blocks, rank, rank, mca_coll_solo_ask_where(module, rank, seq).send);
-        }
-    }
-    mca_coll_solo_publish(mca_coll_solo_own_box(module, relayed), relayed, rc);
-    for (int i = 1; i < module->size; ++i) {
-        const int rank = (module->rank + i) % module->size, relay = module->relay_of[rank];
-
-        if (0 <= relay && module->rank != relay) {
-            const int status = mca_coll_solo_wait_box(module, relay, relayed)->status;
-
-            rc = OMPI_SUCCESS == rc ? status : rc;
-        }
-        if (OMPI_SUCCESS == rc && 0 > relay) {
-            rc = read_block(blocks, rank, rank, mca_coll_solo_ask_where(module, rank, seq).send);
-        } else if (OMPI_SUCCESS == rc && module->rank != relay) {
-            rc = read_block(blocks, rank, relay,
-                            mca_coll_solo_ask_where(module, relay, seq).receive + (uint64_t) rank * blocks->bytes);
-        }
-    }
-    return rc;
+    return read_block(reading->blocks, rank, from,
+                      from == rank ? where.send : where.receive + (uint64_t) rank * reading->blocks->bytes);
 }
 
 /* All tell where they send from; where one of them has gaps, all copy. Who passes blocks on has none where they come.
@@ -513,7 +496,8 @@ static int all_single_copy(const struct blocks *blocks, bool each)
         mca_coll_solo_finish(module, seq);
         return all_copy(blocks, each);
     }
-    rc = relayed ? read_relayed(blocks, seq) : read_all(blocks, seq, each);
+    rc = relayed ? mca_coll_solo_read_relayed(module, seq, read_from, &(struct reading){ blocks, seq })
+                 : read_all(blocks, seq, each);
     mca_coll_solo_finish(module, module->seq);
     mca_coll_solo_wait_done(module, module->seq);
     return rc;

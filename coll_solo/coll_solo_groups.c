@@ -116,10 +116,36 @@ void mca_coll_solo_relay(mca_coll_solo_module_t *module, uint64_t said, uint64_t
 int mca_coll_solo_hear_relayed(mca_coll_solo_module_t *module, int rank, uint64_t said, uint64_t relayed, size_t stride,
                                const unsigned char **data)
 {
-    const int relay = module->relay_of[rank];
+    const int relay = said == relayed ? -1 : module->relay_of[rank];
     const mca_coll_solo_box_t *box
         = 0 > relay ? mca_coll_solo_wait_box(module, rank, said) : mca_coll_solo_wait_box(module, relay, relayed);
 
     *data = box->data + (0 > relay ? 0 : (size_t) module->relay_slot[rank] * stride);
     return box->status;
+}
+
+int mca_coll_solo_read_relayed(mca_coll_solo_module_t *module, uint64_t ready, mca_coll_solo_read_fn_t read,
+                               const void *call)
+{
+    const uint64_t relayed = 1 < module->groups ? ++module->seq : ready;
+    int rc = OMPI_SUCCESS;
+
+    for (int turn = relayed == ready ? 1 : 0; turn < 2; ++turn) {
+        for (int i = 1; i < module->size; ++i) {
+            const int rank = (module->rank + i) % module->size, relay = module->relay_of[rank];
+            const bool passed_on = module->rank == relay;
+            const int from = passed_on || 0 > relay ? rank : relay;
+
+            if (passed_on == (0 == turn)) {
+                const int status = mca_coll_solo_wait_box(module, from, from == rank ? ready : relayed)->status;
+
+                rc = OMPI_SUCCESS == rc ? status : rc;
+                rc = OMPI_SUCCESS == rc ? read(call, rank, from) : rc;
+            }
+        }
+        if (0 == turn) {
+            mca_coll_solo_publish(mca_coll_solo_own_box(module, relayed), relayed, rc);
+        }
+    }
+    return rc;
 }

@@ -130,13 +130,14 @@ struct segment {
     uint64_t relayed; /* or the same as results */
 };
 
-static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number, bool relayed)
+/* @param numbers of a segment: 2, or 3 where results are passed on */
+static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number, unsigned numbers)
 {
     const size_t most = reduce->module->segment_bytes / reduce->element, first = number * most;
-    const uint64_t before = seq + (relayed ? 3 : 2) * number;
+    const uint64_t before = seq + numbers * number;
 
     return (struct segment){ first, reduce->count - first < most ? reduce->count - first : most, before + 1, before + 2,
-                             before + (relayed ? 3 : 2) };
+                             before + numbers };
 }
 
 /* Publishes the operand but for what this rank reduces itself. */
@@ -194,12 +195,12 @@ static bool relays(const struct reduce *reduce)
            && largest_slice(reduce, most) * (size_t) module->relay_slots <= module->segment_bytes;
 }
 
-static void hear_results(const struct reduce *reduce, const struct segment *segment, bool relayed)
+static void hear_results(const struct reduce *reduce, const struct segment *segment)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t stride = relayed ? largest_slice(reduce, segment->count) : 0;
+    const size_t stride = largest_slice(reduce, segment->count);
 
-    if (relayed) {
+    if (segment->relayed != segment->results) {
         mca_coll_solo_relay(module, segment->results, segment->relayed, stride);
     }
     for (int i = 0; i < module->size; ++i) {
@@ -209,11 +210,7 @@ static void hear_results(const struct reduce *reduce, const struct segment *segm
         const size_t bytes = (slice.end - slice.first) * reduce->element;
         const unsigned char *data;
 
-        if (relayed) {
-            (void) mca_coll_solo_hear_relayed(module, rank, segment->results, segment->relayed, stride, &data);
-        } else {
-            data = mca_coll_solo_wait_box(module, rank, segment->results)->data;
-        }
+        (void) mca_coll_solo_hear_relayed(module, rank, segment->results, segment->relayed, stride, &data);
         memcpy(reduce->rbuf + (segment->first + slice.first) * reduce->element, data, bytes);
         module->copied += bytes;
     }
@@ -230,12 +227,12 @@ static int slices(const struct reduce *reduce)
     const size_t most = module->segment_bytes / reduce->element;
     const size_t segments = (reduce->count + most - 1) / most;
     const uint64_t seq = module->seq;
-    const bool relayed = relays(reduce);
+    const unsigned numbers = relays(reduce) ? 3 : 2;
 
-    module->seq += (relayed ? 3 : 2) * segments;
+    module->seq += numbers * segments;
     for (size_t i = 0; i <= segments; ++i) {
-        const struct segment next = segment_at(reduce, seq, i, relayed);
-        const struct segment segment = segment_at(reduce, seq, 0 == i ? 0 : i - 1, relayed);
+        const struct segment next = segment_at(reduce, seq, i, numbers);
+        const struct segment segment = segment_at(reduce, seq, 0 == i ? 0 : i - 1, numbers);
 
         if (i < segments) {
             say_operand(reduce, &next);
@@ -243,7 +240,7 @@ static int slices(const struct reduce *reduce)
         if (0 < i) {
             say_result(reduce, &segment);
             if (NULL != reduce->rbuf) {
-                hear_results(reduce, &segment, relayed);
+                hear_results(reduce, &segment);
             }
             mca_coll_solo_finish(module, segment.relayed);
         }
@@ -251,54 +248,23 @@ static int slices(const struct reduce *reduce)
     return OMPI_SUCCESS;
 }
 
-/* A rank's slice of an allreduce, when who has it, that rank or another, says that it is there. */
-static int read_slice(const struct reduce *reduce, int rank, int from, uint64_t where, uint64_t ready)
+struct reading {
+    const struct reduce *reduce;
+    uint64_t where; /* each rank has told where its buffers are */
+};
+
+/* A rank's slice of an allreduce. */
+static int read_slice(const void *call, int rank, int from)
 {
+    const struct reading *reading = call;
+    const struct reduce *reduce = reading->reduce;
     mca_coll_solo_module_t *module = reduce->module;
     const mca_coll_solo_range_t slice
         = mca_coll_solo_slice(reduce->count, reduce->element, rank, module->size, reduce->root);
     const size_t offset = slice.first * reduce->element, bytes = (slice.end - slice.first) * reduce->element;
-    const int status = mca_coll_solo_wait_box(module, from, ready)->status;
 
-    return OMPI_SUCCESS != status
-               ? status
-               : mca_coll_solo_read(module, from, mca_coll_solo_ask_where(module, from, where).receive + offset,
-                                    reduce->rbuf + offset, bytes);
-}
-
-/*
- * The other ranks' slices. Those of other groups come through one of the own, which reads its share of them first; with
- * one group all are read from their ranks.
- */
-static int read_slices(const struct reduce *reduce, uint64_t where, uint64_t ready)
-{
-    mca_coll_solo_module_t *module = reduce->module;
-    const uint64_t relayed = 1 < module->groups ? ++module->seq : ready;
-    int rc = OMPI_SUCCESS;
-
-    for (int i = 1; i < module->size && 1 < module->groups; ++i) {
-        const int rank = (module->rank + i) % module->size;
-
-        if (module->rank == module->relay_of[rank]) {
-            const int status = read_slice(reduce, rank, rank, where, ready);
-
-            rc = OMPI_SUCCESS == rc ? status : rc;
-        }
-    }
-    if (1 < module->groups) {
-        mca_coll_solo_publish(mca_coll_solo_own_box(module, relayed), relayed, rc);
-    }
-    for (int i = 1; i < module->size; ++i) {
-        const int rank = (module->rank + i) % module->size, relay = module->relay_of[rank];
-
-        if (module->rank != relay) {
-            const int status = 0 > relay ? read_slice(reduce, rank, rank, where, ready)
-                                         : read_slice(reduce, rank, relay, where, relayed);
-
-            rc = OMPI_SUCCESS == rc ? status : rc;
-        }
-    }
-    return rc;
+    return mca_coll_solo_read(module, from, mca_coll_solo_ask_where(module, from, reading->where).receive + offset,
+                              reduce->rbuf + offset, bytes);
 }
 
 /*
@@ -331,7 +297,7 @@ static int single_copy(const struct reduce *reduce)
     rc = mca_coll_solo_reduce_range(&reduction, mine);
     mca_coll_solo_publish(mca_coll_solo_own_box(module, ready), ready, rc);
     if (EVERYBODY == reduce->root) {
-        const int other = read_slices(reduce, where, ready);
+        const int other = mca_coll_solo_read_relayed(module, ready, read_slice, &(struct reading){ reduce, where });
 
         rc = OMPI_SUCCESS == rc ? other : rc;
         mca_coll_solo_finish(module, module->seq);
