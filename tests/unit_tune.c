@@ -66,19 +66,22 @@ static void the_spread_is_that_of_the_samples_until_there_are_many(void **state)
 
 /* ---- the model ---- */
 
-static void the_settled_cost_is_that_of_the_later_full_steps(void **state)
+/* Two segments under way come out together: the second of a pair takes no time. */
+static void the_settled_cost_is_that_of_whole_bunches(void **state)
 {
-    static const unsigned tasks[] = { 1, 1, 3, 3, 3, 3, 3, 3, 2 };
-    static const double seconds[] = { 9, 9, 7, 5, 4, 2, 2, 2, 9 };
-    static const double calm[] = { 9, 9, 2, 2, 2, 2, 2, 2, 9 };
+    static const double pairs[] = { 1, 1, 9, 0, 4, 0, 4, 0, 4, 0 };
+    static const double falls[] = { 1, 1, 9, 0, 8, 0, 4, 0, 0, 0 };
     bool settled;
 
     (void) state;
-    near(2, tune_model_steady(seconds, tasks, 9, 3, &settled));
-    assert_false(settled);
-    near(2, tune_model_steady(calm, tasks, 9, 3, &settled));
+    near(2, tune_model_steady(pairs, 10, 2, 2, &settled));
     assert_true(settled);
-    assert_true(0 > tune_model_steady(calm, tasks, 5, 3, &settled));
+    near(2, tune_model_steady(pairs, 9, 2, 2, &settled)); /* what is left of a bunch does not count */
+    near(2, tune_model_steady(falls, 10, 2, 2, &settled));
+    assert_false(settled);
+    assert_true(0 > tune_model_steady(pairs, 5, 2, 2, &settled));
+    assert_true(0 > tune_model_steady(pairs, 1, 2, 2, &settled));
+    assert_true(settled);
 }
 
 /* Against all lines, for any number of segments. */
@@ -127,11 +130,11 @@ static void an_ideal_pipeline_is_estimated_exactly(void **state)
 
             assert_int_equal(0, tune_series_add(&many, &sample));
             for (size_t u = 1; u < 100; ++u) {
-                near((double) (u + (size_t) stages - 1) * 5, tune_model_estimate(&one, &many, measured, u));
+                near((double) (u + (size_t) stages - 1) * 5, tune_model_estimate(&one, &many, measured, u, 4, NAN));
             }
             many.samples[0].lines[0].steady = -1;
             for (size_t u = 1; u < 100; ++u) {
-                near((double) (u + (size_t) stages - 1) * 5, tune_model_estimate(&one, &many, measured, u));
+                near((double) (u + (size_t) stages - 1) * 5, tune_model_estimate(&one, &many, measured, u, 4, NAN));
             }
             tune_series_free(&one);
             tune_series_free(&many);
@@ -144,24 +147,43 @@ static void what_was_not_measured_is_not_estimated(void **state)
     struct tune_series one = SERIES(1), none = { .samples = NULL };
 
     (void) state;
-    near(1, tune_model_estimate(&one, &none, 0, 1));
-    assert_true(isnan(tune_model_estimate(&one, &none, 4, 2)));
-    assert_true(isnan(tune_model_estimate(&none, &one, 4, 2)));
+    near(1, tune_model_estimate(&one, &none, 0, 1, 4, NAN));
+    assert_true(isnan(tune_model_estimate(&one, &none, 4, 2, 4, 1)));
+    assert_true(isnan(tune_model_estimate(&none, &one, 4, 2, 4, 1)));
     tune_series_free(&one);
 }
 
-static void tasks_take_fewer_segments_than_messages(void **state)
+/* Three under way cost 5 each, those that follow 2: known from a run of two segments and a slope. */
+static void a_slope_from_elsewhere_counts_for_a_full_pipeline(void **state)
+{
+    struct tune_series one = SERIES(6), two = SERIES(11), none = { .samples = NULL };
+    struct tune_sample sample = { .seconds = 9, .line_count = 2, .lines = { { 9, 2 }, { 8, 3 } } };
+
+    (void) state;
+    near(16, tune_model_estimate(&one, &two, 2, 3, 3, 2));
+    near(18, tune_model_estimate(&one, &two, 2, 4, 3, 2));
+    near(30, tune_model_estimate(&one, &two, 2, 10, 3, 2));
+    near(51, tune_model_estimate(&one, &two, 2, 10, 3, NAN));
+    assert_true(isnan(tune_model_slope(&none)));
+    assert_true(isnan(tune_model_slope(&two)));
+    assert_int_equal(0, tune_series_add(&none, &sample));
+    sample.lines[1].steady = 5;
+    assert_int_equal(0, tune_series_add(&none, &sample));
+    near(4, tune_model_slope(&none));
+    tune_series_free(&one);
+    tune_series_free(&two);
+    tune_series_free(&none);
+}
+
+static void tasks_are_enough_for_two_bunches_in_a_full_pipeline(void **state)
 {
     (void) state;
-    for (int stages = 2; stages <= 4; ++stages) {
-        for (size_t lag = 1; lag < 20; ++lag) {
-            for (size_t most = 1; most <= 1000; ++most) {
-                const size_t segments = tune_model_segments(stages, lag, most);
+    for (size_t depth = 1; depth <= 12; ++depth) {
+        for (size_t lag = 1; lag < 30; ++lag) {
+            const size_t segments = tune_model_segments(lag, depth);
 
-                assert_in_range(segments, 1, most);
-                assert_true(segments <= lag + 6);
-                assert_true(most < 12 || segments <= most / 3);
-            }
+            assert_int_equal(0, segments % depth);
+            assert_in_range(segments, lag + 2 * depth, lag + 3 * depth - 1);
         }
     }
 }
@@ -445,11 +467,12 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_median_does_not_care_for_outliers),
         cmocka_unit_test(the_spread_is_that_of_the_samples_until_there_are_many),
-        cmocka_unit_test(the_settled_cost_is_that_of_the_later_full_steps),
+        cmocka_unit_test(the_settled_cost_is_that_of_whole_bunches),
         cmocka_unit_test(the_envelope_is_the_maximum_over_the_ranks),
         cmocka_unit_test(an_ideal_pipeline_is_estimated_exactly),
         cmocka_unit_test(what_was_not_measured_is_not_estimated),
-        cmocka_unit_test(tasks_take_fewer_segments_than_messages),
+        cmocka_unit_test(a_slope_from_elsewhere_counts_for_a_full_pipeline),
+        cmocka_unit_test(tasks_are_enough_for_two_bunches_in_a_full_pipeline),
         cmocka_unit_test(no_configuration_is_there_twice),
         cmocka_unit_test(every_configuration_is_a_rule),
         cmocka_unit_test(every_message_can_be_done),

@@ -57,12 +57,16 @@ double tune_series_spread(const struct tune_series *series);
 size_t tune_series_outliers(const struct tune_series *series);
 
 /**
- * What a step costs once the pipeline is full: the mean of the steps in which all stages are active, without the first
- * half of them, in which the cost has yet to settle (HAN paper, figure 3). Negative where there are fewer than four.
+ * What a segment costs once the pipeline is full (HAN paper, figure 3). As many segments as are under way together come
+ * out in a bunch where the network serves all of them alike: so it is the mean over whole bunches, from the end of the
+ * first one to the end of the last. Negative where there are fewer than two.
  *
- * @param settled false where the two halves differ by more than a quarter: more segments are to be run
+ * @param seconds [count] of the steps
+ * @param lag of the last stage: steps until the pipeline is full
+ * @param depth segments that are under way together
+ * @param settled false where the halves differ by more than a quarter: more segments are to be run
  */
-double tune_model_steady(const double *seconds, const unsigned *tasks, size_t count, unsigned full, bool *settled);
+double tune_model_steady(const double *seconds, size_t count, size_t lag, size_t depth, bool *settled);
 
 /**
  * The highest of the ranks' lines, for any number of segments from those measured on.
@@ -73,25 +77,27 @@ double tune_model_steady(const double *seconds, const unsigned *tasks, size_t co
  */
 int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line *kept);
 
+/** What a segment costs once the pipeline is full, on the rank where it costs most; NAN where no run tells. */
+double tune_model_slope(const struct tune_series *many);
+
 /**
  * The time of a collective of u segments (HAN paper, equations 3 and 4): what the first and the last tasks cost, and
  * the settled task for each segment between them; the maximum over the ranks, the median over the samples.
  *
+ * Where only a few segments were run: those that are under way together cost the same each, all others the slope.
+ *
  * @param one runs of one segment
  * @param many runs of several, steps looked at; may be empty where u is 1
  * @param measured segments in many
+ * @param depth segments that are under way together
+ * @param slope what a segment costs, known from elsewhere; NAN: it is not
  * @returns NAN where samples are missing
  */
-double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u);
+double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u,
+                           size_t depth, double slope);
 
-/**
- * Segments to be run for tasks to be told apart: enough for the pipeline to fill and for some full steps; fewer, where
- * a whole message has not that many.
- *
- * @param lag of the last stage: steps until the pipeline is full
- * @param most segments of the longest message
- */
-size_t tune_model_segments(int stages, size_t lag, size_t most);
+/** Segments to be run for the settled cost to be seen: until the pipeline is full, and at least two bunches more. */
+size_t tune_model_segments(size_t lag, size_t depth);
 
 /* -- tune_space.c: what is tried ----------------------------------------------------------------------------------- */
 

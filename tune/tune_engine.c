@@ -149,12 +149,11 @@ static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struc
                                   .depth = config->params.depth };
 }
 
-int tune_engine_stages(const struct tune_engine *engine, const struct tune_config *config, size_t *lag)
+size_t tune_engine_lag(const struct tune_engine *engine, const struct tune_config *config)
 {
     const mca_coll_han_plan_t plan = plan_of(engine, config);
 
-    *lag = mca_coll_han_plan_lag(&plan, plan.stage_count - 1);
-    return plan.stage_count;
+    return mca_coll_han_plan_lag(&plan, plan.stage_count - 1);
 }
 
 void tune_engine_task_name(const struct tune_engine *engine, const struct tune_config *config, unsigned task,
@@ -213,6 +212,7 @@ static void gather_steps(struct tune_engine *engine, struct tune_result *result)
 static void sum_up(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
 {
     bool steady = TUNE_TASK == run->kind;
+    double steepest = -1;
 
     result->settled = true;
     for (int rank = 0; rank < engine->size; ++rank) {
@@ -220,7 +220,11 @@ static void sum_up(struct tune_engine *engine, const struct tune_run *run, struc
 
         result->rc = 0 == result->rc ? (int) report->rc : result->rc;
         result->sample.seconds = report->seconds > result->sample.seconds ? report->seconds : result->sample.seconds;
-        result->settled = result->settled && 0 != report->settled;
+        /* What others wait for counts; the root's first segments go into buffers, and it sees the link later. */
+        if (report->steady > steepest) {
+            steepest = report->steady;
+            result->settled = 0 != report->settled;
+        }
         engine->lines[rank] = (struct tune_line){ report->seconds, report->steady };
         steady = steady && 0 <= report->steady;
     }
@@ -249,15 +253,13 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     report.seconds = MPI_Wtime() - start;
     engine->han->tune->force(engine->han, NULL, NULL);
     if (TUNE_TASK == run->kind) {
-        size_t lag;
-        const int stages = tune_engine_stages(engine, &run->config, &lag);
-
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;
         for (size_t i = 0; i < result->step_count; ++i) {
             result->tasks[i] = engine->steps[i].task;
             engine->own[i] = engine->steps[i].seconds;
         }
-        report.steady = tune_model_steady(engine->own, result->tasks, result->step_count, (1u << stages) - 1, &settled);
+        report.steady = tune_model_steady(engine->own, result->step_count, tune_engine_lag(engine, &run->config),
+                                          (size_t) run->config.params.depth, &settled);
     }
     report.settled = settled;
     MPI_Gather(&report, REPORT, MPI_DOUBLE, engine->reports, REPORT, MPI_DOUBLE, 0, engine->comm);

@@ -60,8 +60,8 @@ void tune_engine_place(const struct tune_engine *engine, int rank, int *node, in
 /** Whether a component can be used at a level, on all ranks. */
 bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
 
-/** Stages of a configuration, and how many steps the last one lags. */
-int tune_engine_stages(const struct tune_engine *engine, const struct tune_config *config, size_t *lag);
+/** How many steps a configuration's last stage lags. */
+size_t tune_engine_lag(const struct tune_engine *engine, const struct tune_config *config);
 
 /** The paper's name of a task. */
 void tune_engine_task_name(const struct tune_engine *engine, const struct tune_config *config, unsigned task,

@@ -99,28 +99,24 @@ size_t tune_series_outliers(const struct tune_series *series)
     return outliers;
 }
 
-double tune_model_steady(const double *seconds, const unsigned *tasks, size_t count, unsigned full, bool *settled)
+double tune_model_steady(const double *seconds, size_t count, size_t lag, size_t depth, bool *settled)
 {
-    double sums[2] = { 0, 0 };
-    size_t steps = 0, seen = 0, half;
+    const size_t bunches = count < lag ? 0 : (count - lag) / depth, middle = (bunches + 1) / 2;
+    double time = 0, first = 0, half = 0, early, late;
 
     *settled = true;
-    for (size_t i = 0; i < count; ++i) {
-        steps += full == tasks[i] ? 1 : 0;
-    }
-    if (4 > steps) {
+    if (2 > bunches) {
         return -1;
     }
-    half = steps / 2;
-    for (size_t i = 0; i < count; ++i) {
-        if (full == tasks[i]) {
-            sums[seen++ < half ? 0 : 1] += seconds[i];
-        }
+    for (size_t step = 0; step < lag + bunches * depth; ++step) {
+        time += seconds[step];
+        first = lag + depth - 1 == step ? time : first;
+        half = lag + middle * depth - 1 == step ? time : half;
     }
-    sums[0] /= (double) half;
-    sums[1] /= (double) (steps - half);
-    *settled = fabs(sums[0] - sums[1]) <= sums[1] / 4;
-    return sums[1];
+    early = (half - first) / (double) (middle - 1);
+    late = (time - half) / (double) (bunches - middle);
+    *settled = 1 == middle || fabs(early - late) <= late / 4;
+    return (time - first) / (double) ((bunches - 1) * depth);
 }
 
 /* By what a segment costs; of equal ones the higher first. */
@@ -183,9 +179,30 @@ static bool has_lines(const struct tune_sample *sample)
     return 0 < sample->line_count && 0 <= sample->lines[0].steady;
 }
 
-double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u)
+double tune_model_slope(const struct tune_series *many)
 {
-    const double first = tune_series_median(one), last = tune_series_median(many);
+    double *values = malloc((many->count + 1) * sizeof(*values)), result;
+    size_t count = 0;
+
+    for (size_t i = 0; NULL != values && i < many->count; ++i) {
+        double steepest = -1;
+
+        for (int line = 0; line < many->samples[i].line_count; ++line) {
+            steepest = fmax(steepest, many->samples[i].lines[line].steady);
+        }
+        if (0 <= steepest) {
+            values[count++] = steepest;
+        }
+    }
+    result = NULL == values ? NAN : median(values, count);
+    free(values);
+    return result;
+}
+
+double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u,
+                           size_t depth, double slope)
+{
+    const double first = tune_series_median(one), step = (tune_series_median(many) - first) / (double) (measured - 1);
     double *values, result;
 
     if (1 == u) {
@@ -194,9 +211,10 @@ double tune_model_estimate(const struct tune_series *one, const struct tune_seri
     if (0 == many->count || 0 == one->count) {
         return NAN;
     }
-    /* Between what was measured, and beyond it where no step was full: each segment costs the same. */
     if (u < measured || !has_lines(&many->samples[0])) {
-        return first + (double) (u - 1) * (last - first) / (double) (measured - 1);
+        return u <= depth || isnan(slope) || u < measured
+                   ? first + (double) (u - 1) * step
+                   : first + (double) (depth - 1) * step + (double) (u - depth) * slope;
     }
     values = malloc(many->count * sizeof(*values));
     if (NULL == values) {
@@ -210,11 +228,7 @@ double tune_model_estimate(const struct tune_series *one, const struct tune_seri
     return result;
 }
 
-size_t tune_model_segments(int stages, size_t lag, size_t most)
+size_t tune_model_segments(size_t lag, size_t depth)
 {
-    const size_t full = lag + 6, least = (size_t) stages + 1 < 4 ? (size_t) stages + 1 : 4;
-    const size_t third = most / 3 > least ? most / 3 : least;
-    const size_t wanted = full < third ? full : third;
-
-    return wanted < most ? wanted : most;
+    return (lag + 3 * depth - 1) / depth * depth;
 }

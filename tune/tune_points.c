@@ -170,14 +170,12 @@ long tune_points_message(struct tune_points *points, enum tune_kind kind, const 
     return add(points, &point);
 }
 
-/* What an earlier run has found to be too short is not measured again. */
-static size_t segments_of(struct tune_points *points, const struct tune_config *config, size_t most)
+long tune_points_task(struct tune_points *points, const struct tune_config *config, size_t segments, size_t most)
 {
-    size_t lag;
-    const int stages = tune_engine_stages(points->engine, config, &lag);
-    size_t segments = tune_model_segments(stages, lag, most);
+    struct tune_point point = { .run = { .kind = TUNE_TASK, .config = *config }, .most = most, .candidate = -1 };
 
-    for (size_t more = 2 * segments; more <= most / 2; more *= 2) {
+    /* What an earlier run has found to be too short is not measured again. */
+    for (size_t more = 2 * segments; more <= most; more *= 2) {
         const struct tune_run run = { .kind = TUNE_TASK, .config = *config, .bytes = more * config->params.fs };
         const struct tune_entry *entry = entry_of(points, &run);
 
@@ -185,18 +183,8 @@ static size_t segments_of(struct tune_points *points, const struct tune_config *
             segments = more;
         }
     }
-    return segments;
-}
-
-long tune_points_task(struct tune_points *points, const struct tune_config *config, bool several, size_t most)
-{
-    const size_t segments = several ? segments_of(points, config, most) : 1;
-    const struct tune_point point
-        = { .run = { .kind = TUNE_TASK, .config = *config, .bytes = segments * config->params.fs },
-            .segments = segments,
-            .most = several ? most : 1,
-            .candidate = -1 };
-
+    point.segments = segments;
+    point.run.bytes = segments * config->params.fs;
     return add(points, &point);
 }
 
@@ -227,7 +215,7 @@ static void write_steps(struct tune_points *points, const struct tune_point *poi
 /* More segments, where the cost of the full steps has not settled and the longest message has many more. */
 static int grow(struct tune_points *points, struct tune_point *point)
 {
-    if (2 * point->segments > point->most / 2 || TUNE_MOST_STEPS / 2 < 2 * point->segments) {
+    if (2 * point->segments > point->most || TUNE_MOST_STEPS / 2 < 2 * point->segments) {
         return 0;
     }
     point->segments *= 2;

@@ -56,10 +56,9 @@ long tune_points_message(struct tune_points *points, enum tune_kind kind, const 
 /**
  * Adds tasks: segments with their steps; their number, or -1 where memory is short.
  *
- * @param several as many segments as it takes, else one
- * @param most segments of the longest message
+ * @param most segments that it may become, where the cost does not settle
  */
-long tune_points_task(struct tune_points *points, const struct tune_config *config, bool several, size_t most);
+long tune_points_task(struct tune_points *points, const struct tune_config *config, size_t segments, size_t most);
 
 /** What is known of a point; of -1 nothing. */
 const struct tune_series *tune_points_series(const struct tune_points *points, long point);

@@ -9,6 +9,7 @@
 struct candidate {
     struct tune_config config;
     long one, many; /* task mode: one segment, several */
+    long relative;  /* a candidate that tells what one of its segments costs in a full pipeline */
     long first;     /* exhaustive: the first of the sizes that it serves, the others follow */
 };
 
@@ -40,6 +41,19 @@ static int message_count(const struct search *search, mca_coll_han_collective_t 
     return count;
 }
 
+/* What a segment costs in a full pipeline, by a candidate with other segments; NAN where there is none. */
+static double slope(const struct search *search, const struct candidate *candidate)
+{
+    const struct candidate *relative;
+
+    if (-1 == candidate->relative) {
+        return NAN;
+    }
+    relative = &search->candidates[candidate->relative];
+    return tune_model_slope(tune_points_series(&search->points, relative->many)) * (double) candidate->config.params.fs
+           / (double) relative->config.params.fs;
+}
+
 /* NAN where it is not known, or the configuration is none for this message. */
 static double estimate(const struct search *search, const struct candidate *candidate, int number)
 {
@@ -53,7 +67,8 @@ static double estimate(const struct search *search, const struct candidate *cand
     if (-1 == candidate->first) {
         return tune_model_estimate(
             tune_points_series(&search->points, candidate->one), tune_points_series(&search->points, candidate->many),
-            -1 == candidate->many ? 1 : search->points.list[candidate->many].segments, (bytes + fs - 1) / fs);
+            -1 == candidate->many ? 1 : search->points.list[candidate->many].segments, (bytes + fs - 1) / fs,
+            (size_t) candidate->config.params.depth, slope(search, candidate));
     }
     for (int i = 0; i < number; ++i) {
         point += tune_space_serves(search->space, &candidate->config, message(search, collective, i)) ? 1 : 0;
@@ -141,37 +156,82 @@ static int add_references(struct search *search)
     return 0;
 }
 
-static int add_points(struct search *search, struct candidate *candidate)
+static int add_messages(struct search *search, struct candidate *candidate)
 {
     const struct tune_config *config = &candidate->config;
-    const size_t fs = config->params.fs;
 
-    candidate->one = candidate->many = candidate->first = -1;
-    if (search->points.way->exhaustive || HAN_BARRIER == config->collective) {
-        for (int number = 0; number < message_count(search, config->collective); ++number) {
-            const size_t bytes = message(search, config->collective, number);
-            long point;
+    for (int number = 0; number < message_count(search, config->collective); ++number) {
+        const size_t bytes = message(search, config->collective, number);
+        long point;
 
-            if (!tune_space_serves(search->space, config, bytes)) {
-                continue;
-            }
-            point = tune_points_message(&search->points, TUNE_WHOLE, config, bytes);
-            if (-1 == point) {
-                return -1;
-            }
-            candidate->first = -1 == candidate->first ? point : candidate->first;
+        if (!tune_space_serves(search->space, config, bytes)) {
+            continue;
         }
-        return 0;
+        point = tune_points_message(&search->points, TUNE_WHOLE, config, bytes);
+        if (-1 == point) {
+            return -1;
+        }
+        candidate->first = -1 == candidate->first ? point : candidate->first;
     }
-    candidate->one = tune_points_task(&search->points, config, false, 1);
-    /* Below the shortest segment a message is one. */
-    if (-1 != candidate->one && fs >= search->space->least_segment && 1 < search->space->most_bytes / fs) {
-        const size_t most = search->space->most_bytes / fs;
+    return 0;
+}
 
-        candidate->many = tune_points_task(&search->points, config, true, most);
-        return -1 == candidate->many ? -1 : 0;
+/* The one with the longest segments among those that differ in nothing else and fill the pipeline; -1: there is none.
+ */
+static long relative_of(const struct search *search, const struct candidate *candidate)
+{
+    struct tune_config like = candidate->config;
+    char wanted[TUNE_TEXT], text[TUNE_TEXT];
+    size_t longest = 0;
+    long found = -1;
+
+    for (long i = 0; &search->candidates[i] != candidate; ++i) {
+        const struct candidate *other = &search->candidates[i];
+
+        like.params.fs = other->config.params.fs;
+        tune_config_text(&like, wanted);
+        tune_config_text(&other->config, text);
+        if (-1 != other->many && -1 == other->relative && longest < like.params.fs
+            && like.collective == other->config.collective && 0 == strcmp(wanted, text)) {
+            found = i;
+            longest = like.params.fs;
+        }
     }
-    return -1 == candidate->one ? -1 : 0;
+    return found;
+}
+
+/*
+ * Runs of one segment, and of several. For the pipeline to fill it takes many; with long segments that would be as much
+ * as the longest message. There two show how those under way together go, and shorter segments what comes then: full,
+ * a pipeline carries so many bytes a second, however they are cut.
+ */
+static int add_tasks(struct search *search, struct candidate *candidate)
+{
+    const struct tune_config *config = &candidate->config;
+    const size_t fs = config->params.fs, most = search->space->most_bytes / fs;
+    size_t several = tune_model_segments(tune_engine_lag(search->points.engine, config), (size_t) config->params.depth);
+    size_t limit = most / 2;
+
+    candidate->one = tune_points_task(&search->points, config, 1, 1);
+    /* Below the shortest segment a message is one. */
+    if (-1 == candidate->one || fs < search->space->least_segment || 2 > most) {
+        return -1 == candidate->one ? -1 : 0;
+    }
+    if (several > most / 3) {
+        candidate->relative = relative_of(search, candidate);
+        several = -1 != candidate->relative ? 2 : several < most ? several : most;
+        limit = several;
+    }
+    candidate->many = tune_points_task(&search->points, config, several, limit);
+    return -1 == candidate->many ? -1 : 0;
+}
+
+static int add_points(struct search *search, struct candidate *candidate)
+{
+    candidate->one = candidate->many = candidate->relative = candidate->first = -1;
+    return search->points.way->exhaustive || HAN_BARRIER == candidate->config.collective
+               ? add_messages(search, candidate)
+               : add_tasks(search, candidate);
 }
 
 static int add_candidates(struct search *search)
