@@ -104,9 +104,14 @@ static inline void mca_coll_solo_done(mca_coll_solo_area_t *area, uint64_t seq)
 }
 
 /** Rules 2 and 4. Acquire: what is read or written after it comes after what the flag's writer did before. */
+static inline uint64_t mca_coll_solo_seen(const _Atomic uint64_t *flag)
+{
+    return atomic_load_explicit(flag, memory_order_acquire);
+}
+
 static inline bool mca_coll_solo_reached(const _Atomic uint64_t *flag, uint64_t seq)
 {
-    return atomic_load_explicit(flag, memory_order_acquire) >= seq;
+    return mca_coll_solo_seen(flag) >= seq;
 }
 
 #endif

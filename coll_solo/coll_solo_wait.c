@@ -79,17 +79,23 @@ void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *
 
 void mca_coll_solo_wait_done(mca_coll_solo_module_t *module, uint64_t seq)
 {
+    uint64_t least = UINT64_MAX;
+
     if (seq <= module->all_done) {
         return;
     }
     for (int i = 1; i < module->size; ++i) {
         const mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, (module->rank + i) % module->size);
+        uint64_t done = mca_coll_solo_seen(&area->done);
 
-        if (!mca_coll_solo_reached(&area->done, seq)) {
+        if (done < seq) {
             mca_coll_solo_wait(module, &area->done, seq);
+            done = seq;
         }
+        least = least < done ? least : done;
     }
-    module->all_done = seq;
+    /* Who was found further on is not looked at again before that: each look takes the line from its writer. */
+    module->all_done = least;
 }
 
 mca_coll_solo_box_t *mca_coll_solo_own_box(mca_coll_solo_module_t *module, uint64_t seq)
