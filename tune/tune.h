@@ -44,6 +44,9 @@ int tune_series_add(struct tune_series *series, const struct tune_sample *sample
 
 void tune_series_free(struct tune_series *series);
 
+/** The median of some values, which are put in order; NAN where there are none. */
+double tune_median(double *values, size_t count);
+
 /** Median of the samples' seconds; NAN where there are none. */
 double tune_series_median(const struct tune_series *series);
 
@@ -131,7 +134,7 @@ enum { TUNE_TEXT = 256 };
 bool tune_space_has(mca_coll_han_collective_t collective);
 
 /**
- * All configurations of a collective, for all message sizes.
+ * All configurations of a collective, for all message sizes, by ascending fs.
  *
  * @param configs gets memory, to be freed
  * @returns how many there are; -1 where memory is short

@@ -35,7 +35,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static double median(double *values, size_t count)
+double tune_median(double *values, size_t count)
 {
     if (0 == count) {
         return NAN;
@@ -61,7 +61,7 @@ static double *sorted(const struct tune_series *series)
 double tune_series_median(const struct tune_series *series)
 {
     double *values = sorted(series);
-    const double result = NULL == values ? NAN : median(values, series->count);
+    const double result = NULL == values ? NAN : tune_median(values, series->count);
 
     free(values);
     return result;
@@ -82,7 +82,7 @@ double tune_series_spread(const struct tune_series *series)
     /* Ranks of the order statistics that hold the median with 95 %, by the normal approximation of the binomial. */
     reach = (long) floor(((double) series->count - 1.96 * sqrt((double) series->count)) / 2);
     reach = 0 > reach || 6 > series->count ? 0 : reach;
-    middle = median(values, series->count);
+    middle = tune_median(values, series->count);
     result = (values[series->count - 1 - (size_t) reach] - values[reach]) / 2 / middle;
     free(values);
     return result;
@@ -194,7 +194,7 @@ double tune_model_slope(const struct tune_series *many)
             values[count++] = steepest;
         }
     }
-    result = NULL == values ? NAN : median(values, count);
+    result = NULL == values ? NAN : tune_median(values, count);
     free(values);
     return result;
 }
@@ -223,7 +223,7 @@ double tune_model_estimate(const struct tune_series *one, const struct tune_seri
     for (size_t i = 0; i < many->count; ++i) {
         values[i] = with_lines(&many->samples[i], (double) (u - measured));
     }
-    result = median(values, many->count);
+    result = tune_median(values, many->count);
     free(values);
     return result;
 }

@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RELATIVES = 3 };
+
 /* A configuration, and where its measurements are; -1: nowhere. */
 struct candidate {
     struct tune_config config;
     long one, many; /* task mode: one segment, several */
-    long relative;  /* a candidate that tells what one of its segments costs in a full pipeline */
-    long first;     /* exhaustive: the first of the sizes that it serves, the others follow */
+    /* Candidates that tell what one of its segments costs in a full pipeline. */
+    long relatives[RELATIVES];
+    int relative_count;
+    long first; /* exhaustive: the first of the sizes that it serves, the others follow */
 };
 
 struct search {
@@ -41,17 +45,21 @@ static int message_count(const struct search *search, mca_coll_han_collective_t 
     return count;
 }
 
-/* What a segment costs in a full pipeline, by a candidate with other segments; NAN where there is none. */
+/* What a segment costs in a full pipeline, by candidates with other segments: the median. NAN where there are none. */
 static double slope(const struct search *search, const struct candidate *candidate)
 {
-    const struct candidate *relative;
+    double slopes[RELATIVES];
+    int count = 0;
 
-    if (-1 == candidate->relative) {
-        return NAN;
+    for (int i = 0; i < candidate->relative_count; ++i) {
+        const struct candidate *relative = &search->candidates[candidate->relatives[i]];
+        const double value = tune_model_slope(tune_points_series(&search->points, relative->many));
+
+        if (!isnan(value)) {
+            slopes[count++] = value * (double) candidate->config.params.fs / (double) relative->config.params.fs;
+        }
     }
-    relative = &search->candidates[candidate->relative];
-    return tune_model_slope(tune_points_series(&search->points, relative->many)) * (double) candidate->config.params.fs
-           / (double) relative->config.params.fs;
+    return tune_median(slopes, (size_t) count);
 }
 
 /* NAN where it is not known, or the configuration is none for this message. */
@@ -176,14 +184,15 @@ static int add_messages(struct search *search, struct candidate *candidate)
     return 0;
 }
 
-/* The one with the longest segments among those that differ in nothing else and fill the pipeline; -1: there is none.
+/*
+ * Those that differ in nothing but the segments and fill the pipeline; with many of them those with the longest
+ * segments, which come last.
  */
-static long relative_of(const struct search *search, const struct candidate *candidate)
+static void find_relatives(const struct search *search, struct candidate *candidate)
 {
     struct tune_config like = candidate->config;
     char wanted[TUNE_TEXT], text[TUNE_TEXT];
-    size_t longest = 0;
-    long found = -1;
+    int found = 0;
 
     for (long i = 0; &search->candidates[i] != candidate; ++i) {
         const struct candidate *other = &search->candidates[i];
@@ -191,13 +200,12 @@ static long relative_of(const struct search *search, const struct candidate *can
         like.params.fs = other->config.params.fs;
         tune_config_text(&like, wanted);
         tune_config_text(&other->config, text);
-        if (-1 != other->many && -1 == other->relative && longest < like.params.fs
-            && like.collective == other->config.collective && 0 == strcmp(wanted, text)) {
-            found = i;
-            longest = like.params.fs;
+        if (-1 != other->many && 0 == other->relative_count && like.collective == other->config.collective
+            && 0 == strcmp(wanted, text)) {
+            candidate->relatives[found++ % RELATIVES] = i;
         }
     }
-    return found;
+    candidate->relative_count = found < RELATIVES ? found : RELATIVES;
 }
 
 /*
@@ -218,8 +226,8 @@ static int add_tasks(struct search *search, struct candidate *candidate)
         return -1 == candidate->one ? -1 : 0;
     }
     if (several > most / 3) {
-        candidate->relative = relative_of(search, candidate);
-        several = -1 != candidate->relative ? 2 : several < most ? several : most;
+        find_relatives(search, candidate);
+        several = 0 < candidate->relative_count ? 2 : several < most ? several : most;
         limit = several;
     }
     candidate->many = tune_points_task(&search->points, config, several, limit);
@@ -228,7 +236,7 @@ static int add_tasks(struct search *search, struct candidate *candidate)
 
 static int add_points(struct search *search, struct candidate *candidate)
 {
-    candidate->one = candidate->many = candidate->relative = candidate->first = -1;
+    candidate->one = candidate->many = candidate->first = -1;
     return search->points.way->exhaustive || HAN_BARRIER == candidate->config.collective
                ? add_messages(search, candidate)
                : add_tasks(search, candidate);
