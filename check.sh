@@ -13,7 +13,8 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 
 # name | limit in seconds | command; in this order, each in the build folder.
 # A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
-# "ok 3 - ... # SKIP why"), or none: then its exit code is one.
+# "ok 3 - ... # SKIP why"), or none: then its exit code is one.  With "&" in
+# front it needs no more than a core, and runs beside the step that follows.
 readonly STEPS='
 gcc -Wall -Wextra -Werror   | 300 | build_gcc
 clang -Wall -Wextra -Werror | 300 | build_clang
@@ -21,7 +22,6 @@ unit tests                  | 120 | unit_tests
 load                        | 180 | tests/test_load.sh
 rules                       | 180 | tests/test_rules.sh
 han_rules                   |  60 | tests/test_han_rules.sh
-fuzz                        | 120 | tests/fuzz.sh
 solo                        | 300 | tests/test_solo.sh
 MPI tests                   | 900 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh
@@ -29,6 +29,7 @@ bench                       | 240 | tests/test_bench.sh
 noise                       | 240 | tests/test_noise.sh
 tuner                       | 240 | tests/test_tune.sh
 build and install           | 300 | tests/test_build.sh
+fuzz                        | 120 | & tests/fuzz.sh
 distcheck                   | 300 | distcheck
 '
 
@@ -40,7 +41,7 @@ On a Debian 12: installs what is missing (as root or with sudo), builds HAN in
 build/ (or here, where this folder is configured) and runs all tests except
 tests/in-tree.sh.  The last line is "N passed, N failed, N skipped"; what has
 failed and what was skipped is listed above it.  Exit code 1 when anything
-failed.  Takes about ten minutes on two cores.
+failed.  Takes about a quarter of an hour on two cores.
 
   --only TEXT   only steps whose name contains TEXT (and the build)
   --list        prints the names of the steps
@@ -71,17 +72,14 @@ build_gcc() {
 
 # Its front end is enough, and quick.
 build_clang() {
-    local folder file status=0
+    local folder
     local -a flags=(-O2 -Wall -Wextra -Werror -fsyntax-only "-I$TOP" "-I$TOP/coll_adapt")
     for folder in $(mpicc --showme:incdirs); do
         flags+=(-isystem "$folder" -isystem "$folder/openmpi")
     done
     flags+=(-isystem "$TOP/compat")
-    for file in "$TOP"/*.c "$TOP"/coll_*/*.c "$TOP"/bench/*.c "$TOP"/tune/*.c "$TOP"/tests/*.c; do
-        echo "clang ${file#"$TOP/"}"
-        clang "${flags[@]}" "$file" || status=1
-    done
-    return "$status"
+    printf '%s\0' "$TOP"/*.c "$TOP"/coll_*/*.c "$TOP"/bench/*.c "$TOP"/tune/*.c "$TOP"/tests/*.c |
+        xargs -0 -P 2 -n 1 -t clang "${flags[@]}"
 }
 
 unit_tests() {
@@ -143,33 +141,45 @@ count_lines() {                     # count_lines NAME FILE STATUS
 
 # A step is a process of its own, so that its limit ends all of it.  In the
 # background, for a trap interrupts only `wait`.
-run_step() {                        # run_step NAME SECONDS COMMAND
-    local name=$1 log=$logs/${1//[^A-Za-z0-9]/-}.log start=$SECONDS status=0 good=0
+declare -A jobs started
+
+log_of() {                          # log_of NAME
+    echo "$logs/${1//[^A-Za-z0-9]/-}.log"
+}
+
+start_step() {                      # start_step NAME SECONDS COMMAND
     local -a command=("$TOP/check.sh" --step "$3")
     [[ $3 != */* ]] || command=("$TOP/$3")
-    printf '== %-28s' "$name"
+    started[$1]=$SECONDS
     (cd "$build/tests" 2>/dev/null || cd "$build" && exec timeout -k 10 "$2" "${command[@]}") \
-        >"$log" 2>&1 </dev/null &
-    job=$!
-    wait "$job" || status=$?
-    job=''
-    count_lines "$name" "$log" "$status" || good=1
-    printf ', %d s\n' $((SECONDS - start))
+        >"$(log_of "$1")" 2>&1 </dev/null &
+    jobs[$1]=$!
+}
+
+end_step() {                        # end_step NAME
+    local log status=0 good=0
+    log=$(log_of "$1")
+    printf '== %-28s' "$1"
+    wait "${jobs[$1]}" || status=$?
+    unset "jobs[$1]"
+    count_lines "$1" "$log" "$status" || good=1
+    printf ', %d s\n' $((SECONDS - started[$1]))
     if ((good != 0)); then
         grep -aE -A 12 '^not ok' "$log" | head -n 60 || tail -n 40 "$log"
         echo "   (all of it: ${log#"$TOP/"})"
     fi
 }
 
-job=''
-
 clean_up() {
+    local job
     trap '' INT TERM
-    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    for job in "${jobs[@]}"; do
+        { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    done
 }
 
 run_steps() {
-    local name limit command
+    local name limit command beside=''
     while IFS='|' read -r name limit command; do
         read -r name <<<"$name"
         [[ -n $name ]] || continue
@@ -177,7 +187,16 @@ run_steps() {
         if [[ -n $list ]]; then
             echo "$name"
         elif [[ $command == build_gcc || $name == *"$only"* ]]; then
-            run_step "$name" "$limit" "$command"
+            start_step "$name" "$limit" "${command#& }"
+            if [[ $command == '& '* ]]; then
+                beside=$name
+                continue
+            fi
+            end_step "$name"
+        fi
+        if [[ -n $beside && -z $list ]]; then
+            end_step "$beside"
+            beside=''
         fi
     done <<<"$STEPS"
 }
