@@ -6,7 +6,7 @@
 /* One broadcast. */
 struct bcast {
     mca_coll_solo_module_t *module;
-    mca_coll_solo_data_t data;
+    mca_coll_solo_data_t *data; /* not in it: to clear all of a convertor takes as long as a short message */
     size_t bytes;
     int root;
 };
@@ -37,7 +37,7 @@ static int pass_on(struct bcast *bcast, uint64_t seq, const mca_coll_solo_box_t 
     mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
 
     if (OMPI_SUCCESS == status && NULL == from) {
-        status = mca_coll_solo_data_get(module, &bcast->data, box->data, length);
+        status = mca_coll_solo_data_get(module, bcast->data, box->data, length);
     } else if (OMPI_SUCCESS == status) {
         memcpy(box->data, from->data, length);
         module->copied += length;
@@ -69,7 +69,7 @@ static int copy(struct bcast *bcast)
                 (void) pass_on(bcast, seq, box, length, box->status);
                 box = mca_coll_solo_box(&module->memory, module->rank, seq);
             }
-            rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_put(module, &bcast->data, box->data, length) : rc;
+            rc = OMPI_SUCCESS == rc ? mca_coll_solo_data_put(module, bcast->data, box->data, length) : rc;
         }
         mca_coll_solo_finish(module, seq);
     }
@@ -119,7 +119,7 @@ static int single_copy_in_groups(struct bcast *bcast, uint64_t seq)
             rc = OMPI_SUCCESS == rc ? status : rc;
         }
         if (module->rank != bcast->root && OMPI_SUCCESS == rc) {
-            rc = mca_coll_solo_read_data(module, source, from + done, &bcast->data, length);
+            rc = mca_coll_solo_read_data(module, source, from + done, bcast->data, length);
         }
         if (leads) {
             mca_coll_solo_publish(mca_coll_solo_own_box(module, piece), piece, rc);
@@ -142,7 +142,7 @@ static int single_copy(struct bcast *bcast)
     mca_coll_solo_where_t where;
     int rc = OMPI_SUCCESS;
 
-    mca_coll_solo_tell_where(module, seq, bcast->data.next, bcast->data.next);
+    mca_coll_solo_tell_where(module, seq, bcast->data->next, bcast->data->next);
     where = mca_coll_solo_ask_where(module, bcast->root, seq);
     if (0 == where.send) {
         mca_coll_solo_finish(module, seq);
@@ -157,12 +157,12 @@ static int single_copy(struct bcast *bcast)
             const mca_coll_solo_where_t other = mca_coll_solo_ask_where(module, rank, seq);
 
             if (0 != other.receive) {
-                rc = mca_coll_solo_write(module, rank, bcast->data.next + rest, other.receive + rest, share);
+                rc = mca_coll_solo_write(module, rank, bcast->data->next + rest, other.receive + rest, share);
             }
         }
     } else {
-        rc = mca_coll_solo_read_data(module, bcast->root, where.send, &bcast->data,
-                                     NULL == bcast->data.next ? bcast->bytes : rest);
+        rc = mca_coll_solo_read_data(module, bcast->root, where.send, bcast->data,
+                                     NULL == bcast->data->next ? bcast->bytes : rest);
     }
     return conclude(bcast, module->rank == bcast->root, rc);
 }
@@ -172,7 +172,9 @@ int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int 
 {
     mca_coll_solo_module_t *module = (mca_coll_solo_module_t *) base;
     mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_BCAST];
-    struct bcast bcast = { .module = module, .bytes = datatype->super.size * (size_t) count, .root = root };
+    mca_coll_solo_data_t data;
+    struct bcast bcast
+        = { .module = module, .data = &data, .bytes = datatype->super.size * (size_t) count, .root = root };
     mca_coll_solo_algorithm_t algorithm;
     int rc;
 
@@ -186,11 +188,11 @@ int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int 
     if (SOLO_FALLBACK == algorithm) {
         return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
     }
-    rc = mca_coll_solo_data_open(&bcast.data, buffer, (size_t) count, datatype, module->rank == root);
+    rc = mca_coll_solo_data_open(&data, buffer, (size_t) count, datatype, module->rank == root);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
     rc = SOLO_COPY == algorithm ? copy(&bcast) : single_copy(&bcast);
-    mca_coll_solo_data_close(&bcast.data);
+    mca_coll_solo_data_close(&data);
     return rc;
 }
