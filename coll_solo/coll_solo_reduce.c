@@ -198,9 +198,10 @@ static bool relays(const struct reduce *reduce)
 static void hear_results(const struct reduce *reduce, const struct segment *segment)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t stride = largest_slice(reduce, segment->count);
+    const bool passed_on = segment->relayed != segment->results;
+    const size_t stride = passed_on ? largest_slice(reduce, segment->count) : 0;
 
-    if (segment->relayed != segment->results) {
+    if (passed_on) {
         mca_coll_solo_relay(module, segment->results, segment->relayed, stride);
     }
     for (int i = 0; i < module->size; ++i) {
