@@ -211,10 +211,11 @@ double tune_model_estimate(const struct tune_series *one, const struct tune_seri
     if (0 == many->count || 0 == one->count) {
         return NAN;
     }
-    if (u < measured || !has_lines(&many->samples[0])) {
-        return u <= depth || isnan(slope) || u < measured
-                   ? first + (double) (u - 1) * step
-                   : first + (double) (depth - 1) * step + (double) (u - depth) * slope;
+    if (u < measured || (!has_lines(&many->samples[0]) && (u <= depth || isnan(slope)))) {
+        return first + (double) (u - 1) * step;
+    }
+    if (!has_lines(&many->samples[0])) {
+        return first + (double) (depth - 1) * step + (double) (u - depth) * slope;
     }
     values = malloc(many->count * sizeof(*values));
     if (NULL == values) {
