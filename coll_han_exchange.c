@@ -2,8 +2,12 @@
 /* Messages straight from rank to rank, a window of them at once. */
 #include "coll_han.h"
 
-/* Messages under way from and to a rank. */
-enum { SEND_WINDOW = 4, RECV_WINDOW = 16 };
+/*
+ * Messages under way: from a node, whatever the number of its ranks, but one from each; from the root of a scatter; to
+ * a rank. More than fill the link wait in queues before it, where they come to be lost; TCP then waits for 0.2 s. Those
+ * of up to BUFFERED bytes are too few bytes for that.
+ */
+enum { NODE_WINDOW = 2, ROOT_WINDOW = 4, RECV_WINDOW = 16, BUFFERED = 16384 };
 
 /*
  * Writes the messages of a side: with all ranks or only with the root, in the order in which a rank sends (step 1) or
@@ -49,10 +53,13 @@ static void add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t
 
 int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
+    const mca_coll_han_topology_t *topology = &han->topology;
+    const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
     mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->comm, NULL);
 
-    schedule.windows[0] = SEND_WINDOW;
+    schedule.windows[0] = -1 != args->root ? ROOT_WINDOW : NODE_WINDOW < senders ? 1 : NODE_WINDOW / senders;
     schedule.windows[1] = RECV_WINDOW;
+    schedule.buffered = BUFFERED;
     add_side(han, args, true, &schedule);
     add_side(han, args, false, &schedule);
     mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);

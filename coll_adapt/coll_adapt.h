@@ -109,6 +109,13 @@ static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call
     return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
 }
 
+/** What a message is started for. */
+typedef enum {
+    ADAPT_RECEIVE,
+    ADAPT_SEND_BUFFERED, /**< done when MPI needs the sender's memory no more; it may have buffered the message */
+    ADAPT_SEND_MATCHED   /**< done when, besides, the other side receives it */
+} mca_coll_adapt_direction_t;
+
 /**
  * Starts a message with a callback.
  *
@@ -117,8 +124,8 @@ static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call
  *
  * @param callback frees the request, and returns 1; not called where an error is returned
  */
-int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send, int peer, int tag,
-                                 ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
+int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
+                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
 
 /**
  * How a message went. A rank that fails goes on, so that nobody waits for it in vain, but what it sends from then on is

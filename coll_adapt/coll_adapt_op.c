@@ -57,17 +57,19 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, bool send, int peer, int tag,
-                                 ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data)
+int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
+                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data)
 {
     ompi_request_t *request;
     int rc;
 
-    if (send) {
-        rc = MCA_PML_CALL(isend_init(message->buffer, message->count, message->datatype, peer, tag,
-                                     MCA_PML_BASE_SEND_STANDARD, comm, &request));
-    } else {
+    if (ADAPT_RECEIVE == direction) {
         rc = MCA_PML_CALL(irecv_init(message->buffer, message->count, message->datatype, peer, tag, comm, &request));
+    } else {
+        rc = MCA_PML_CALL(
+            isend_init(message->buffer, message->count, message->datatype, peer, tag,
+                       ADAPT_SEND_MATCHED == direction ? MCA_PML_BASE_SEND_SYNCHRONOUS : MCA_PML_BASE_SEND_STANDARD,
+                       comm, &request));
     }
     if (OMPI_SUCCESS != rc) {
         return rc;
@@ -88,8 +90,8 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
                                             .count = transfer->empty ? 0 : units_of(op, transfer->segment),
                                             .datatype = op->unit };
 
-    return mca_coll_adapt_message_start(&message, transfer->send, transfer->peer, op->tags[transfer->half], op->comm,
-                                        transfer_complete, transfer);
+    return mca_coll_adapt_message_start(&message, transfer->send ? ADAPT_SEND_BUFFERED : ADAPT_RECEIVE, transfer->peer,
+                                        op->tags[transfer->half], op->comm, transfer_complete, transfer);
 }
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)

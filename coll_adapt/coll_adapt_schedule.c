@@ -284,6 +284,19 @@ static int message_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
+/* What MPI has buffered is not under way for it any more, but fills queues: a window of such messages limits nothing.
+ */
+static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_schedule_t *schedule, int which,
+                                               const mca_coll_adapt_data_t *data)
+{
+    if (RECVS == which) {
+        return ADAPT_RECEIVE;
+    }
+    return 0 < schedule->windows[SENDS] && schedule->buffered < data->count * data->datatype->super.size
+               ? ADAPT_SEND_MATCHED
+               : ADAPT_SEND_BUFFERED;
+}
+
 /* Starts messages as long as the window has room. */
 static void fill_window(performance_t *self, struct place *place, int which, bool failed)
 {
@@ -298,8 +311,8 @@ static void fill_window(performance_t *self, struct place *place, int which, boo
 
             flow->next->flow = flow;
             ++flow->started;
-            rc = mca_coll_adapt_message_start(&data, SENDS == which, flow->next->peer, place->tag, self->schedule.comm,
-                                              message_complete, flow->next);
+            rc = mca_coll_adapt_message_start(&data, direction_of(&self->schedule, which, &data), flow->next->peer,
+                                              place->tag, self->schedule.comm, message_complete, flow->next);
             if (OMPI_SUCCESS != rc) {
                 event(flow, rc);
             }

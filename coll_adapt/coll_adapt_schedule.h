@@ -54,6 +54,7 @@ typedef struct mca_coll_adapt_schedule_t {
     ompi_communicator_t *comm;
     ompi_op_t *op;                    /**< of ADAPT_COMBINE; NULL: there is none */
     int windows[2];                   /**< most sends, receives of a part under way at once; 0: all of a round */
+    size_t buffered;                  /**< bytes; with a window, longer ones are under way until they are received */
     int parts_at_once;                /**< the same on all ranks */
     mca_coll_adapt_action_t *actions; /**< ends with ADAPT_PART */
     int count, capacity;
