@@ -164,6 +164,11 @@ static void a_slope_from_elsewhere_counts_for_a_full_pipeline(void **state)
     near(18, tune_model_estimate(&one, &two, 2, 4, 3, 2));
     near(30, tune_model_estimate(&one, &two, 2, 10, 3, 2));
     near(51, tune_model_estimate(&one, &two, 2, 10, 3, NAN));
+    near(5, tune_model_step(&one, &two, 2));
+    assert_true(isnan(tune_model_step(&one, &none, 2)));
+    near(6, tune_model_few(6, 5, 1, 3, 2));
+    near(16, tune_model_few(6, 5, 3, 3, 2));
+    near(30, tune_model_few(6, 5, 10, 3, 2));
     assert_true(isnan(tune_model_slope(&none)));
     assert_true(isnan(tune_model_slope(&two)));
     assert_int_equal(0, tune_series_add(&none, &sample));

@@ -83,11 +83,24 @@ int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line 
 /** What a segment costs once the pipeline is full, on the rank where it costs most; NAN where no run tells. */
 double tune_model_slope(const struct tune_series *many);
 
+/** What one of the segments that are under way together costs, by runs of one and of some segments; NAN: not known. */
+double tune_model_step(const struct tune_series *one, const struct tune_series *many, size_t measured);
+
+/**
+ * The time of u segments where only a few were run: those that are under way together cost a step each, all others the
+ * slope.
+ *
+ * @param first of one segment
+ * @param depth segments that are under way together
+ * @param slope NAN: not known, and a step stands for it
+ */
+double tune_model_few(double first, double step, size_t u, size_t depth, double slope);
+
 /**
  * The time of a collective of u segments (HAN paper, equations 3 and 4): what the first and the last tasks cost, and
  * the settled task for each segment between them; the maximum over the ranks, the median over the samples.
  *
- * Where only a few segments were run: those that are under way together cost the same each, all others the slope.
+ * Where only a few segments were run: as tune_model_few().
  *
  * @param one runs of one segment
  * @param many runs of several, steps looked at; may be empty where u is 1

@@ -199,10 +199,21 @@ double tune_model_slope(const struct tune_series *many)
     return result;
 }
 
+double tune_model_step(const struct tune_series *one, const struct tune_series *many, size_t measured)
+{
+    return (tune_series_median(many) - tune_series_median(one)) / (double) (measured - 1);
+}
+
+double tune_model_few(double first, double step, size_t u, size_t depth, double slope)
+{
+    return u <= depth || isnan(slope) ? first + (double) (u - 1) * step
+                                      : first + (double) (depth - 1) * step + (double) (u - depth) * slope;
+}
+
 double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u,
                            size_t depth, double slope)
 {
-    const double first = tune_series_median(one), step = (tune_series_median(many) - first) / (double) (measured - 1);
+    const double first = tune_series_median(one);
     double *values, result;
 
     if (1 == u) {
@@ -211,11 +222,8 @@ double tune_model_estimate(const struct tune_series *one, const struct tune_seri
     if (0 == many->count || 0 == one->count) {
         return NAN;
     }
-    if (u < measured || (!has_lines(&many->samples[0]) && (u <= depth || isnan(slope)))) {
-        return first + (double) (u - 1) * step;
-    }
-    if (!has_lines(&many->samples[0])) {
-        return first + (double) (depth - 1) * step + (double) (u - depth) * slope;
+    if (u < measured || !has_lines(&many->samples[0])) {
+        return tune_model_few(first, tune_model_step(one, many, measured), u, u < measured ? u : depth, slope);
     }
     values = malloc(many->count * sizeof(*values));
     if (NULL == values) {

@@ -11,6 +11,7 @@ enum { RELATIVES = 3 };
 struct candidate {
     struct tune_config config;
     long one, many; /* task mode: one segment, several */
+    long half;      /* instead of several: the candidate that tells of segments of half the size */
     /* Candidates that tell what one of its segments costs in a full pipeline. */
     long relatives[RELATIVES];
     int relative_count;
@@ -45,6 +46,11 @@ static int message_count(const struct search *search, mca_coll_han_collective_t 
     return count;
 }
 
+static const struct tune_series *series_of(const struct search *search, long point)
+{
+    return tune_points_series(&search->points, point);
+}
+
 /* What a segment costs in a full pipeline, by candidates with other segments: the median. NAN where there are none. */
 static double slope(const struct search *search, const struct candidate *candidate)
 {
@@ -53,13 +59,32 @@ static double slope(const struct search *search, const struct candidate *candida
 
     for (int i = 0; i < candidate->relative_count; ++i) {
         const struct candidate *relative = &search->candidates[candidate->relatives[i]];
-        const double value = tune_model_slope(tune_points_series(&search->points, relative->many));
+        const double value = tune_model_slope(series_of(search, relative->many));
 
         if (!isnan(value)) {
             slopes[count++] = value * (double) candidate->config.params.fs / (double) relative->config.params.fs;
         }
     }
     return tune_median(slopes, (size_t) count);
+}
+
+/* Of u segments, a task mode's. */
+static double compose(const struct search *search, const struct candidate *candidate, size_t u)
+{
+    const struct candidate *half = -1 == candidate->half ? NULL : &search->candidates[candidate->half];
+    const struct tune_series *one = series_of(search, candidate->one), *many = series_of(search, candidate->many);
+    const size_t depth = (size_t) candidate->config.params.depth;
+    double first, step;
+
+    if (NULL == half || 1 == u) {
+        return tune_model_estimate(one, many, -1 == candidate->many ? 1 : search->points.list[candidate->many].segments,
+                                   u, depth, slope(search, candidate));
+    }
+    first = tune_series_median(one);
+    step = tune_model_step(series_of(search, half->one), series_of(search, half->many),
+                           search->points.list[half->many].segments);
+    return tune_model_few(first, step * first / tune_series_median(series_of(search, half->one)), u, depth,
+                          slope(search, candidate));
 }
 
 /* NAN where it is not known, or the configuration is none for this message. */
@@ -73,15 +98,12 @@ static double estimate(const struct search *search, const struct candidate *cand
         return NAN;
     }
     if (-1 == candidate->first) {
-        return tune_model_estimate(
-            tune_points_series(&search->points, candidate->one), tune_points_series(&search->points, candidate->many),
-            -1 == candidate->many ? 1 : search->points.list[candidate->many].segments, (bytes + fs - 1) / fs,
-            (size_t) candidate->config.params.depth, slope(search, candidate));
+        return compose(search, candidate, (bytes + fs - 1) / fs);
     }
     for (int i = 0; i < number; ++i) {
         point += tune_space_serves(search->space, &candidate->config, message(search, collective, i)) ? 1 : 0;
     }
-    return tune_series_median(tune_points_series(&search->points, point));
+    return tune_series_median(series_of(search, point));
 }
 
 /* The best of a collective for a message; -1: there is none. */
@@ -184,25 +206,37 @@ static int add_messages(struct search *search, struct candidate *candidate)
     return 0;
 }
 
+/* Whether configurations differ in nothing but the segments. */
+static bool alike(const struct tune_config *one, const struct tune_config *other)
+{
+    struct tune_config like = *one;
+    char wanted[TUNE_TEXT], text[TUNE_TEXT];
+
+    like.params.fs = other->params.fs;
+    tune_config_text(&like, wanted);
+    tune_config_text(other, text);
+    return like.collective == other->collective && 0 == strcmp(wanted, text);
+}
+
 /*
- * Those that differ in nothing but the segments and fill the pipeline; with many of them those with the longest
- * segments, which come last.
+ * Those that are alike and fill the pipeline; with many of them those with the longest segments, which come last. And
+ * the one with segments of half the size.
  */
 static void find_relatives(const struct search *search, struct candidate *candidate)
 {
-    struct tune_config like = candidate->config;
-    char wanted[TUNE_TEXT], text[TUNE_TEXT];
     int found = 0;
 
     for (long i = 0; &search->candidates[i] != candidate; ++i) {
         const struct candidate *other = &search->candidates[i];
 
-        like.params.fs = other->config.params.fs;
-        tune_config_text(&like, wanted);
-        tune_config_text(&other->config, text);
-        if (-1 != other->many && 0 == other->relative_count && like.collective == other->config.collective
-            && 0 == strcmp(wanted, text)) {
+        if (-1 == other->many || !alike(&candidate->config, &other->config)) {
+            continue;
+        }
+        if (0 == other->relative_count) {
             candidate->relatives[found++ % RELATIVES] = i;
+        }
+        if (2 * other->config.params.fs == candidate->config.params.fs) {
+            candidate->half = i;
         }
     }
     candidate->relative_count = found < RELATIVES ? found : RELATIVES;
@@ -211,7 +245,8 @@ static void find_relatives(const struct search *search, struct candidate *candid
 /*
  * Runs of one segment, and of several. For the pipeline to fill it takes many; with long segments that would be as much
  * as the longest message. There two show how those under way together go, and shorter segments what comes then: full,
- * a pipeline carries so many bytes a second, however they are cut.
+ * a pipeline carries so many bytes a second, however they are cut. The longest segments go together as those of half
+ * the size do: two of them would take more time than all other runs of the configuration.
  */
 static int add_tasks(struct search *search, struct candidate *candidate)
 {
@@ -227,6 +262,10 @@ static int add_tasks(struct search *search, struct candidate *candidate)
     }
     if (several > most / 3) {
         find_relatives(search, candidate);
+        if (fs == search->space->most_segment && -1 != candidate->half) {
+            return 0;
+        }
+        candidate->half = -1;
         several = 0 < candidate->relative_count ? 2 : several < most ? several : most;
         limit = several;
     }
@@ -236,7 +275,7 @@ static int add_tasks(struct search *search, struct candidate *candidate)
 
 static int add_points(struct search *search, struct candidate *candidate)
 {
-    candidate->one = candidate->many = candidate->first = -1;
+    candidate->one = candidate->many = candidate->half = candidate->first = -1;
     return search->points.way->exhaustive || HAN_BARRIER == candidate->config.collective
                ? add_messages(search, candidate)
                : add_tasks(search, candidate);
