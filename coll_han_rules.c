@@ -2,11 +2,9 @@
 /*
  * The parser: a text of rules becomes a table, wholly or not at all. A rule is
  *     COLLECTIVE[,COLLECTIVE...] INPUT=RANGE ... : PARAMETER=VALUE ...
- * and what the fields are is a table, below.
+ * and what the fields are is a table in coll_han_fields.c.
  */
-#include "coll_han_rules.h"
-
-#include "coll_han_tasks.h"
+#include "coll_han_fields.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,123 +17,6 @@
 #include <unistd.h>
 
 #define BLANKS " "
-
-/* -- words -- */
-
-/* A list of names: number i of it and the name's value; NULL past the last. */
-typedef const char *(*words_t)(int i, int *value);
-
-static const char *word_of_collective(int i, int *value)
-{
-    *value = i;
-    return HAN_COLLECTIVE_COUNT > i ? mca_coll_han_collective_names[i] : NULL;
-}
-
-static const char *word_of_algorithm(int i, int *value)
-{
-    *value = 0 == i ? HAN_AUTO : i - 1;
-    return 0 == i ? "auto" : HAN_ALGORITHM_COUNT >= i ? mca_coll_han_algorithms[i - 1].name : NULL;
-}
-
-static const char *word_of_level(mca_coll_han_level_id_t level, int i, int *value)
-{
-    *value = HAN_CHOICE_COUNT > i ? (int) mca_coll_han_choices[level][i] : HAN_AUTO;
-    return HAN_AUTO != *value ? mca_coll_han_submodule_names[*value] : NULL;
-}
-
-static const char *word_of_up(int i, int *value)
-{
-    return word_of_level(HAN_UP, i, value);
-}
-
-static const char *word_of_low(int i, int *value)
-{
-    return word_of_level(HAN_LOW, i, value);
-}
-
-/* Those that need no levels of their own. */
-static const char *word_of_tree(int i, int *value)
-{
-    *value = i + 1;
-    return ADAPT_TREE_TOPOLOGY > i + 1 ? mca_coll_han_tree_names[i + 1] : NULL;
-}
-
-static const char *word_of_low_tree(int i, int *value)
-{
-    *value = ADAPT_TREE_AUTO;
-    return 0 == i ? mca_coll_han_tree_names[ADAPT_TREE_AUTO] : word_of_tree(i - 1, value);
-}
-
-static const char *word_of_order(int i, int *value)
-{
-    static const char *const names[]
-        = { [HAN_ORDER_ANY] = "*", [HAN_ORDER_CONSECUTIVE] = "consecutive", [HAN_ORDER_SCATTERED] = "scattered", NULL };
-
-    *value = i;
-    return names[i];
-}
-
-/* -- fields -- */
-
-typedef enum { INPUT, PARAMETER, SIDE_COUNT } side_t;
-typedef enum { RANGE, NAME, BYTES, NUMBER } type_t;
-
-typedef struct {
-    const char *name;
-    side_t side;
-    bool needed;
-    type_t type;
-    size_t offset;       /* in a rule */
-    size_t least, most;  /* of numbers */
-    words_t words;       /* of names */
-    const char *instead; /* the field whose value it gets where it is missing, but that one is there */
-} field_t;
-
-#define IN(name) offsetof(mca_coll_han_rule_t, name)
-
-static const field_t fields[] = {
-    { .name = "nodes", INPUT, true, RANGE, IN(nodes), 1, INT_MAX },
-    { .name = "ppn", INPUT, true, RANGE, IN(ppn), 1, INT_MAX },
-    { .name = "bytes", INPUT, true, RANGE, IN(bytes), 0, SIZE_MAX },
-    { .name = "order", INPUT, false, NAME, IN(order), .words = word_of_order },
-    { .name = "algorithm", PARAMETER, true, NAME, IN(params.algorithm), .words = word_of_algorithm },
-    { .name = "fs", PARAMETER, false, BYTES, IN(params.fs), 1, HAN_LARGEST_SEGMENT },
-    { .name = "depth", PARAMETER, false, NUMBER, IN(params.depth), 1, MCA_COLL_HAN_MAX_DEPTH },
-    { .name = "imod", PARAMETER, false, NAME, IN(params.imod), .words = word_of_up },
-    { .name = "smod", PARAMETER, false, NAME, IN(params.smod), .words = word_of_low },
-    { .name = "ibalg", PARAMETER, false, NAME, IN(params.ibalg), .words = word_of_tree, .instead = "iralg" },
-    { .name = "iralg", PARAMETER, false, NAME, IN(params.iralg), .words = word_of_tree, .instead = "ibalg" },
-    { .name = "ibs", PARAMETER, false, BYTES, IN(params.ibs), 0, HAN_LARGEST_SEGMENT, .instead = "irs" },
-    { .name = "irs", PARAMETER, false, BYTES, IN(params.irs), 0, HAN_LARGEST_SEGMENT, .instead = "ibs" },
-    { .name = "sbalg", PARAMETER, false, NAME, IN(params.sbalg), .words = word_of_low_tree },
-    { .name = "lanes", PARAMETER, false, NUMBER, IN(params.lanes), 1, HAN_MOST_LANES },
-};
-enum { FIELD_COUNT = sizeof(fields) / sizeof(fields[0]) };
-
-static size_t size_of(type_t type)
-{
-    return RANGE == type ? sizeof(mca_coll_han_range_t) : BYTES == type ? sizeof(size_t) : sizeof(int);
-}
-
-/* What a rule says that does not say it. */
-static const mca_coll_han_rule_t defaults = {
-    .params = {
-        .algorithm = HAN_FALLBACK,
-        .fs = 65536,
-        .depth = 4,
-        .imod = HAN_ADAPT,
-        .smod = HAN_TUNED,
-        .ibalg = ADAPT_TREE_LINEAR,
-        .iralg = ADAPT_TREE_LINEAR,
-        .sbalg = ADAPT_TREE_AUTO,
-        .lanes = 1,
-    },
-};
-
-mca_coll_han_rule_t mca_coll_han_rule_default(void)
-{
-    return defaults;
-}
 
 /* -- what is wrong -- */
 
@@ -168,7 +49,7 @@ static void more(mca_coll_han_rules_error_t *error, const char *before, const ch
     snprintf(error->what + used, sizeof(error->what) - used, "%s%s", before, text);
 }
 
-static int wrong_word(mca_coll_han_rules_error_t *error, words_t words)
+static int wrong_word(mca_coll_han_rules_error_t *error, mca_coll_han_words_t words)
 {
     const char *word;
     int value;
@@ -180,20 +61,20 @@ static int wrong_word(mca_coll_han_rules_error_t *error, words_t words)
     return -1;
 }
 
-static int wrong_field(mca_coll_han_rules_error_t *error, side_t side)
+static int wrong_field(mca_coll_han_rules_error_t *error, mca_coll_han_field_side_t side)
 {
     const char *before = "; accepted: ";
 
-    for (int i = 0; i < FIELD_COUNT; ++i) {
-        if (side == fields[i].side) {
-            more(error, before, fields[i].name);
+    for (int i = 0; i < HAN_FIELD_COUNT; ++i) {
+        if (side == mca_coll_han_fields[i].side) {
+            more(error, before, mca_coll_han_fields[i].name);
             before = ", ";
         }
     }
     return -1;
 }
 
-static int wrong_number(mca_coll_han_rules_error_t *error, const field_t *field, const char *text)
+static int wrong_number(mca_coll_han_rules_error_t *error, const mca_coll_han_field_t *field, const char *text)
 {
     char most[32] = "the largest there is";
 
@@ -201,8 +82,8 @@ static int wrong_number(mca_coll_han_rules_error_t *error, const field_t *field,
         snprintf(most, sizeof(most), "%zu", field->most);
     }
     return wrong(error, "%s=%.60s; accepted: %s from %zu to %s%s", field->name, text,
-                 RANGE == field->type ? "*, N, N-, or N-M where N is at most M, N and M" : "a number", field->least,
-                 most, NUMBER == field->type ? "" : "; K, M, G may follow a number");
+                 HAN_RANGE == field->type ? "*, N, N-, or N-M where N is at most M, N and M" : "a number", field->least,
+                 most, HAN_NUMBER == field->type ? "" : "; K, M, G may follow a number");
 }
 
 /* -- values -- */
@@ -236,7 +117,7 @@ static bool get_number(const char **text, size_t *value)
     return *text != start;
 }
 
-static bool get_range(const field_t *field, const char *text, mca_coll_han_range_t *range)
+static bool get_range(const mca_coll_han_field_t *field, const char *text, mca_coll_han_range_t *range)
 {
     if (0 == strcmp("*", text)) {
         *range = (mca_coll_han_range_t){ field->least, field->most };
@@ -256,7 +137,7 @@ static bool get_range(const field_t *field, const char *text, mca_coll_han_range
     return '\0' == *text && field->least <= range->low && range->low <= range->high && range->high <= field->most;
 }
 
-static bool get_word(words_t words, const char *text, int *value)
+static bool get_word(mca_coll_han_words_t words, const char *text, int *value)
 {
     const char *word;
 
@@ -268,7 +149,7 @@ static bool get_word(words_t words, const char *text, int *value)
     return false;
 }
 
-static int set_field(parser_t *parser, mca_coll_han_rule_t *rule, const field_t *field, const char *text)
+static int set_field(parser_t *parser, mca_coll_han_rule_t *rule, const mca_coll_han_field_t *field, const char *text)
 {
     char *place = (char *) rule + field->offset;
     const char *rest = text;
@@ -276,12 +157,12 @@ static int set_field(parser_t *parser, mca_coll_han_rule_t *rule, const field_t 
     int value;
 
     switch (field->type) {
-    case RANGE:
+    case HAN_RANGE:
         if (!get_range(field, text, (mca_coll_han_range_t *) place)) {
             return wrong_number(parser->error, field, text);
         }
         return 0;
-    case NAME:
+    case HAN_WORD:
         if (!get_word(field->words, text, &value)) {
             wrong(parser->error, "%s=%.60s", field->name, text);
             return wrong_word(parser->error, field->words);
@@ -293,28 +174,20 @@ static int set_field(parser_t *parser, mca_coll_han_rule_t *rule, const field_t 
             return wrong_number(parser->error, field, text);
         }
         value = (int) number;
-        memcpy(place, BYTES == field->type ? (void *) &number : (void *) &value,
-               BYTES == field->type ? sizeof(number) : sizeof(value));
+        memcpy(place, HAN_BYTES == field->type ? (void *) &number : (void *) &value,
+               HAN_BYTES == field->type ? sizeof(number) : sizeof(value));
         return 0;
     }
 }
 
 /* -- lines -- */
 
-static int find_field(side_t side, const char *name)
-{
-    for (int i = 0; i < FIELD_COUNT; ++i) {
-        if (side == fields[i].side && 0 == strcmp(name, fields[i].name)) {
-            return i;
-        }
-    }
-    return FIELD_COUNT;
-}
-
 /* "NAME=VALUE NAME=VALUE ...": one side of a rule. */
-static int parse_side(parser_t *parser, mca_coll_han_rule_t *rule, side_t side, char *text, bool seen[FIELD_COUNT])
+static int parse_side(parser_t *parser, mca_coll_han_rule_t *rule, mca_coll_han_field_side_t side, char *text,
+                      bool seen[HAN_FIELD_COUNT])
 {
-    static const char *const sides[SIDE_COUNT] = { [INPUT] = "before the colon", [PARAMETER] = "behind the colon" };
+    static const char *const sides[HAN_FIELD_SIDE_COUNT]
+        = { [HAN_INPUT] = "before the colon", [HAN_PARAMETER] = "behind the colon" };
     char *rest;
 
     for (char *token = strtok_r(text, BLANKS, &rest); NULL != token; token = strtok_r(NULL, BLANKS, &rest)) {
@@ -326,8 +199,8 @@ static int parse_side(parser_t *parser, mca_coll_han_rule_t *rule, side_t side, 
             return wrong_field(parser->error, side);
         }
         *value++ = '\0';
-        field = find_field(side, token);
-        if (FIELD_COUNT == field) {
+        field = mca_coll_han_field_find(side, token);
+        if (HAN_FIELD_COUNT == field) {
             wrong(parser->error, "\"%.60s\" is no field %s", token, sides[side]);
             return wrong_field(parser->error, side);
         }
@@ -335,7 +208,7 @@ static int parse_side(parser_t *parser, mca_coll_han_rule_t *rule, side_t side, 
             return wrong(parser->error, "%s is there twice; accepted: each field once", token);
         }
         seen[field] = true;
-        if (0 != set_field(parser, rule, &fields[field], value)) {
+        if (0 != set_field(parser, rule, &mca_coll_han_fields[field], value)) {
             return -1;
         }
     }
@@ -353,9 +226,9 @@ static int parse_collectives(parser_t *parser, mca_coll_han_rule_t *rule, char *
         return 0;
     }
     while (NULL != (name = strsep(&next, ","))) {
-        if (!get_word(word_of_collective, name, &collective)) {
+        if (!get_word(mca_coll_han_word_of_collective, name, &collective)) {
             wrong(parser->error, "\"%.60s\" is no collective", name);
-            wrong_word(parser->error, word_of_collective);
+            wrong_word(parser->error, mca_coll_han_word_of_collective);
             more(parser->error, ", ", "* for all of them");
             return -1;
         }
@@ -390,10 +263,10 @@ static int check_algorithm(parser_t *parser, const mca_coll_han_rule_t *rule)
 }
 
 /* What is missing is an error, or gets its value from elsewhere. */
-static int complete(parser_t *parser, mca_coll_han_rule_t *rule, const bool seen[FIELD_COUNT])
+static int complete(parser_t *parser, mca_coll_han_rule_t *rule, const bool seen[HAN_FIELD_COUNT])
 {
-    for (int i = 0; i < FIELD_COUNT; ++i) {
-        const field_t *field = &fields[i];
+    for (int i = 0; i < HAN_FIELD_COUNT; ++i) {
+        const mca_coll_han_field_t *field = &mca_coll_han_fields[i];
 
         if (field->needed && !seen[i]) {
             return wrong(parser->error,
@@ -401,10 +274,11 @@ static int complete(parser_t *parser, mca_coll_han_rule_t *rule, const bool seen
                          field->name);
         }
         if (NULL != field->instead && !seen[i]) {
-            const int other = find_field(field->side, field->instead);
+            const int other = mca_coll_han_field_find(field->side, field->instead);
 
             if (seen[other]) {
-                memcpy((char *) rule + field->offset, (const char *) rule + fields[other].offset, size_of(field->type));
+                memcpy((char *) rule + field->offset, (const char *) rule + mca_coll_han_fields[other].offset,
+                       mca_coll_han_field_size(field->type));
             }
         }
     }
@@ -463,8 +337,8 @@ static char *trim(char *text)
 
 static int parse_rule(parser_t *parser, int line, char *text)
 {
-    mca_coll_han_rule_t rule = defaults;
-    bool seen[FIELD_COUNT] = { false };
+    mca_coll_han_rule_t rule = mca_coll_han_rule_default();
+    bool seen[HAN_FIELD_COUNT] = { false };
     char input[HAN_RULES_MOST_LINE + 1];
     char *parameters = strchr(text, ':'), *rest;
 
@@ -478,8 +352,8 @@ static int parse_rule(parser_t *parser, int line, char *text)
     rest = text = trim(text);
     strsep(&rest, BLANKS);
     if (0 != parse_collectives(parser, &rule, text)
-        || (NULL != rest && 0 != parse_side(parser, &rule, INPUT, rest, seen))
-        || 0 != parse_side(parser, &rule, PARAMETER, parameters, seen) || 0 != complete(parser, &rule, seen)) {
+        || (NULL != rest && 0 != parse_side(parser, &rule, HAN_INPUT, rest, seen))
+        || 0 != parse_side(parser, &rule, HAN_PARAMETER, parameters, seen) || 0 != complete(parser, &rule, seen)) {
         return -1;
     }
     return append(parser, &rule, input);
@@ -646,126 +520,4 @@ void mca_coll_han_rules_free(mca_coll_han_rules_t *rules)
     free(rules->rules);
     free(rules->machine);
     memset(rules, 0, sizeof(*rules));
-}
-
-/* -- rules as text -- */
-
-/* K, M or G where nothing is lost by it. */
-static void print_number(char *text, size_t length, size_t number)
-{
-    static const char units[] = " KMG";
-    int unit = 0;
-
-    while (0 != number && 0 == number % 1024 && '\0' != units[unit + 1]) {
-        number /= 1024;
-        ++unit;
-    }
-    snprintf(text, length, 0 == unit ? "%zu" : "%zu%c", number, units[unit]);
-}
-
-static void print_range(char *text, size_t length, const field_t *field, const mca_coll_han_range_t *range)
-{
-    char low[32], high[32];
-
-    print_number(low, sizeof(low), range->low);
-    print_number(high, sizeof(high), range->high);
-    if (range->low == field->least && range->high == field->most) {
-        snprintf(text, length, "*");
-    } else if (range->low == range->high) {
-        snprintf(text, length, "%s", low);
-    } else {
-        snprintf(text, length, "%s-%s", low, range->high == field->most ? "" : high);
-    }
-}
-
-static void print_word(char *text, size_t length, words_t words, int wanted)
-{
-    const char *word;
-    int value;
-
-    for (int i = 0; NULL != (word = words(i, &value)); ++i) {
-        if (value == wanted) {
-            snprintf(text, length, "%s", word);
-            return;
-        }
-    }
-}
-
-/* Whether a rule means the same without a field: it has its default, or the value of what stands for it. */
-static bool is_spare(const mca_coll_han_rule_t *rule, int i)
-{
-    const field_t *field = &fields[i];
-    const int other = NULL == field->instead ? i : find_field(field->side, field->instead);
-    const char *own = (const char *) rule + field->offset, *others = (const char *) rule + fields[other].offset;
-    const size_t size = size_of(field->type);
-
-    if (other < i && 0 == memcmp(own, others, size)) {
-        return true;
-    }
-    return !field->needed && 0 == memcmp(own, (const char *) &defaults + field->offset, size)
-           && 0 == memcmp(own, others, size);
-}
-
-/* Appends the fields of one side. */
-static void print_side(char *text, size_t length, const mca_coll_han_rule_t *rule, side_t side, bool all)
-{
-    for (int i = 0; i < FIELD_COUNT; ++i) {
-        const field_t *field = &fields[i];
-        const char *place = (const char *) rule + field->offset;
-        size_t number = 0;
-        int value = 0;
-        char printed[80] = "";
-
-        if (side != field->side || (!all && is_spare(rule, i))) {
-            continue;
-        }
-        switch (field->type) {
-        case RANGE:
-            print_range(printed, sizeof(printed), field, (const mca_coll_han_range_t *) place);
-            break;
-        case BYTES:
-            memcpy(&number, place, sizeof(number));
-            print_number(printed, sizeof(printed), number);
-            break;
-        default:
-            memcpy(&value, place, sizeof(value));
-            if (NAME == field->type) {
-                print_word(printed, sizeof(printed), field->words, value);
-            } else {
-                snprintf(printed, sizeof(printed), "%d", value);
-            }
-        }
-        snprintf(text + strlen(text), length - strlen(text), "%s%s=%s", '\0' == *text ? "" : " ", field->name, printed);
-    }
-}
-
-char *mca_coll_han_params_format(const mca_coll_han_params_t *params, char *text, size_t length)
-{
-    const mca_coll_han_rule_t rule = { .params = *params };
-
-    *text = '\0';
-    print_side(text, length, &rule, PARAMETER, true);
-    return text;
-}
-
-char *mca_coll_han_rule_format(const mca_coll_han_rule_t *rule, char *text, size_t length)
-{
-    mca_coll_han_rule_t copy = *rule;
-    const uint64_t all = (UINT64_C(1) << HAN_COLLECTIVE_COUNT) - 1;
-    const char *before = "";
-
-    snprintf(text, length, "%s", all == rule->collectives ? "*" : "");
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT && all != rule->collectives; ++i) {
-        if (0 != (rule->collectives >> i & 1)) {
-            snprintf(text + strlen(text), length - strlen(text), "%s%s", before, mca_coll_han_collective_names[i]);
-            before = ",";
-        }
-    }
-    if (rule->leave) {
-        copy.params.algorithm = (mca_coll_han_algorithm_id_t) HAN_AUTO;
-    }
-    print_side(text, length, &copy, INPUT, false);
-    snprintf(text + strlen(text), length - strlen(text), " :");
-    print_side(text, length, &copy, PARAMETER, false);
-    return text;
 }
