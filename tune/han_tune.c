@@ -132,12 +132,20 @@ static bool get_list(const char *text, struct options *options, bool (*take)(str
     return true;
 }
 
+/* In the order of their numbers: an allreduce comes after those that it shares tasks with. */
 static bool take_collective(struct options *options, const char *word)
 {
+    mca_coll_han_collective_t *collectives = options->space.collectives;
+
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
         if (0 == strcmp(word, mca_coll_han_collective_names[i]) && tune_space_has((mca_coll_han_collective_t) i)
             && HAN_COLLECTIVE_COUNT > options->space.collective_count) {
-            options->space.collectives[options->space.collective_count++] = (mca_coll_han_collective_t) i;
+            int at = options->space.collective_count++;
+
+            for (; 0 < at && i < (int) collectives[at - 1]; --at) {
+                collectives[at] = collectives[at - 1];
+            }
+            collectives[at] = (mca_coll_han_collective_t) i;
             return true;
         }
     }

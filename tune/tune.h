@@ -83,8 +83,8 @@ int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line 
 /** What a segment costs once the pipeline is full, on the rank where it costs most; NAN where no run tells. */
 double tune_model_slope(const struct tune_series *many);
 
-/** What one of the segments that are under way together costs, by runs of one and of some segments; NAN: not known. */
-double tune_model_step(const struct tune_series *one, const struct tune_series *many, size_t measured);
+/** What one of the segments that are under way together costs: by the time of one, and runs of some; NAN: not known. */
+double tune_model_step(double first, const struct tune_series *many, size_t measured);
 
 /**
  * The time of u segments where only a few were run: those that are under way together cost a step each, all others the
@@ -102,15 +102,15 @@ double tune_model_few(double first, double step, size_t u, size_t depth, double 
  *
  * Where only a few segments were run: as tune_model_few().
  *
- * @param one runs of one segment
+ * @param first the time of one segment
  * @param many runs of several, steps looked at; may be empty where u is 1
  * @param measured segments in many
  * @param depth segments that are under way together
  * @param slope what a segment costs, known from elsewhere; NAN: it is not
  * @returns NAN where samples are missing
  */
-double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u,
-                           size_t depth, double slope);
+double tune_model_estimate(double first, const struct tune_series *many, size_t measured, size_t u, size_t depth,
+                           double slope);
 
 /** Segments to be run for the settled cost to be seen: until the pipeline is full, and at least two bunches more. */
 size_t tune_model_segments(size_t lag, size_t depth);

@@ -199,9 +199,9 @@ double tune_model_slope(const struct tune_series *many)
     return result;
 }
 
-double tune_model_step(const struct tune_series *one, const struct tune_series *many, size_t measured)
+double tune_model_step(double first, const struct tune_series *many, size_t measured)
 {
-    return (tune_series_median(many) - tune_series_median(one)) / (double) (measured - 1);
+    return (tune_series_median(many) - first) / (double) (measured - 1);
 }
 
 double tune_model_few(double first, double step, size_t u, size_t depth, double slope)
@@ -210,20 +210,19 @@ double tune_model_few(double first, double step, size_t u, size_t depth, double 
                                       : first + (double) (depth - 1) * step + (double) (u - depth) * slope;
 }
 
-double tune_model_estimate(const struct tune_series *one, const struct tune_series *many, size_t measured, size_t u,
-                           size_t depth, double slope)
+double tune_model_estimate(double first, const struct tune_series *many, size_t measured, size_t u, size_t depth,
+                           double slope)
 {
-    const double first = tune_series_median(one);
     double *values, result;
 
     if (1 == u) {
         return first;
     }
-    if (0 == many->count || 0 == one->count) {
+    if (0 == many->count || isnan(first)) {
         return NAN;
     }
     if (u < measured || !has_lines(&many->samples[0])) {
-        return tune_model_few(first, tune_model_step(one, many, measured), u, u < measured ? u : depth, slope);
+        return tune_model_few(first, tune_model_step(first, many, measured), u, u < measured ? u : depth, slope);
     }
     values = malloc(many->count * sizeof(*values));
     if (NULL == values) {

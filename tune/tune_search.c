@@ -12,10 +12,12 @@ struct candidate {
     struct tune_config config;
     long one, many; /* task mode: one segment, several */
     long half;      /* instead of several: the candidate that tells of segments of half the size */
+    long shared[2]; /* instead of one: the reduce and the bcast that have the tasks of an allreduce's segment */
     /* Candidates that tell what one of its segments costs in a full pipeline. */
     long relatives[RELATIVES];
     int relative_count;
     long first; /* exhaustive: the first of the sizes that it serves, the others follow */
+    long begin; /* of all its points, which follow one another */
 };
 
 struct search {
@@ -68,23 +70,36 @@ static double slope(const struct search *search, const struct candidate *candida
     return tune_median(slopes, (size_t) count);
 }
 
+/* Of one segment. */
+static double first_of(const struct search *search, const struct candidate *candidate)
+{
+    double sum = 0;
+
+    if (-1 != candidate->one) {
+        return tune_series_median(series_of(search, candidate->one));
+    }
+    for (int i = 0; i < 2; ++i) {
+        sum += tune_series_median(series_of(search, search->candidates[candidate->shared[i]].one));
+    }
+    return sum;
+}
+
 /* Of u segments, a task mode's. */
 static double compose(const struct search *search, const struct candidate *candidate, size_t u)
 {
     const struct candidate *half = -1 == candidate->half ? NULL : &search->candidates[candidate->half];
-    const struct tune_series *one = series_of(search, candidate->one), *many = series_of(search, candidate->many);
+    const double first = first_of(search, candidate);
     const size_t depth = (size_t) candidate->config.params.depth;
-    double first, step;
+    double step;
 
     if (NULL == half || 1 == u) {
-        return tune_model_estimate(one, many, -1 == candidate->many ? 1 : search->points.list[candidate->many].segments,
-                                   u, depth, slope(search, candidate));
+        return tune_model_estimate(first, series_of(search, candidate->many),
+                                   -1 == candidate->many ? 1 : search->points.list[candidate->many].segments, u, depth,
+                                   slope(search, candidate));
     }
-    first = tune_series_median(one);
-    step = tune_model_step(series_of(search, half->one), series_of(search, half->many),
+    step = tune_model_step(first_of(search, half), series_of(search, half->many),
                            search->points.list[half->many].segments);
-    return tune_model_few(first, step * first / tune_series_median(series_of(search, half->one)), u, depth,
-                          slope(search, candidate));
+    return tune_model_few(first, step * first / first_of(search, half), u, depth, slope(search, candidate));
 }
 
 /* NAN where it is not known, or the configuration is none for this message. */
@@ -151,8 +166,7 @@ static void give_up(struct search *search, mca_coll_han_collective_t collective)
         if (!far || !known) {
             continue;
         }
-        for (long p = -1 != candidate->first ? candidate->first : candidate->one;
-             p < search->points.count && i == search->points.list[p].candidate; ++p) {
+        for (long p = candidate->begin; p < search->points.count && i == search->points.list[p].candidate; ++p) {
             search->points.list[p].given_up = true;
         }
     }
@@ -243,6 +257,31 @@ static void find_relatives(const struct search *search, struct candidate *candid
 }
 
 /*
+ * The first segment of an allreduce (sr ir ib sb) costs what a reduce (sr ir) and a broadcast (ib sb) of one segment
+ * cost, where these are tuned, too (HAN paper, section III-B.2: their tasks are the same).
+ */
+static bool find_shared(const struct search *search, struct candidate *candidate)
+{
+    static const mca_coll_han_collective_t collectives[2] = { HAN_REDUCE, HAN_BCAST };
+    const mca_coll_han_params_t *own = &candidate->config.params;
+
+    for (int which = 0; which < 2; ++which) {
+        candidate->shared[which] = -1;
+        for (long i = 0; &search->candidates[i] != candidate && HAN_ALLREDUCE == candidate->config.collective; ++i) {
+            const struct candidate *other = &search->candidates[i];
+            const mca_coll_han_params_t *others = &other->config.params;
+
+            if (collectives[which] == other->config.collective && own->algorithm == others->algorithm
+                && own->fs == others->fs && own->imod == others->imod && own->smod == others->smod
+                && own->ibalg == others->ibalg && own->ibs == others->ibs) {
+                candidate->shared[which] = i;
+            }
+        }
+    }
+    return -1 != candidate->shared[0] && -1 != candidate->shared[1];
+}
+
+/*
  * Runs of one segment, and of several. For the pipeline to fill it takes many; with long segments that would be as much
  * as the longest message. There two show how those under way together go, and shorter segments what comes then: full,
  * a pipeline carries so many bytes a second, however they are cut. The longest segments go together as those of half
@@ -255,10 +294,15 @@ static int add_tasks(struct search *search, struct candidate *candidate)
     size_t several = tune_model_segments(tune_engine_lag(search->points.engine, config), (size_t) config->params.depth);
     size_t limit = most / 2;
 
-    candidate->one = tune_points_task(&search->points, config, 1, 1);
+    if (!find_shared(search, candidate)) {
+        candidate->one = tune_points_task(&search->points, config, 1, 1);
+        if (-1 == candidate->one) {
+            return -1;
+        }
+    }
     /* Below the shortest segment a message is one. */
-    if (-1 == candidate->one || fs < search->space->least_segment || 2 > most) {
-        return -1 == candidate->one ? -1 : 0;
+    if (fs < search->space->least_segment || 2 > most) {
+        return 0;
     }
     if (several > most / 3) {
         find_relatives(search, candidate);
@@ -300,7 +344,7 @@ static int add_candidates(struct search *search)
 
             memset(candidate, 0, sizeof(*candidate));
             candidate->config = configs[c];
-            first = search->points.count;
+            candidate->begin = first = search->points.count;
             if (0 != add_points(search, candidate)) {
                 free(configs);
                 return -1;
