@@ -36,9 +36,12 @@ echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { retur
 clang -fsanitize=fuzzer,address,undefined -o "$tmp/none" "$tmp/none.c" 2>/dev/null ||
     skip "this clang has no libFuzzer or no sanitizers"
 
+# All of libhan_core, so that this list cannot fall behind that of the build.
+mapfile -t core < <(sed -n '/^libhan_core_la_SOURCES/,/[^\\]$/s/.*\(coll_han_[a-z]*\.c\).*/\1/p' "$TOP/Makefile.am")
+((${#core[@]})) || { echo "fuzz.sh: Makefile.am lists no source of libhan_core" >&2; exit 1; }
 clang -g -O1 -Wall -Wextra -Werror -DHAN_FUZZING "-I$TOP" -fsanitize=fuzzer,address,undefined \
     -fno-sanitize-recover=undefined -o "$tmp/fuzz" "$HERE/fuzz_rules.c" \
-    "$TOP"/coll_han_{dynamic,lookup,rules}.c || exit 1
+    "${core[@]/#/$TOP/}" || exit 1
 words=("han-rules 1" machine nodes= ppn= bytes= order= algorithm= fs= depth= imod= smod= ibalg= iralg= ibs= irs= sbalg=
     lanes= auto tree ring pipeline fallback bcast allreduce scan consecutive scattered 64K- 2-8 18446744073709551615)
 for word in "${words[@]}"; do
