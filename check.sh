@@ -23,7 +23,7 @@ load                        | 180 | tests/test_load.sh
 rules                       | 180 | tests/test_rules.sh
 han_rules                   |  60 | tests/test_han_rules.sh
 solo                        | 300 | tests/test_solo.sh
-MPI tests                   | 900 | mpi_tests
+MPI tests                   | 1200 | mpi_tests
 virtual cluster             | 240 | tests/test_vcluster.sh
 bench                       | 240 | tests/test_bench.sh
 noise                       | 240 | tests/test_noise.sh

@@ -1065,7 +1065,7 @@ static void elements_far_apart(void)
 static void more_than_2_gib(void)
 {
     const int count = 300 << 20; /* doubles: 2.3 GiB */
-    double *data = t_alloc((size_t) count * sizeof(double));
+    double *data = t_alloc_huge((size_t) count * sizeof(double));
     long wrong = 0;
 
     for (int i = 0; i < count; ++i) {

@@ -636,7 +636,7 @@ static size_t next_place(size_t i, size_t bytes)
 static void past_2_gib(MPI_Datatype type, int count, size_t bytes, int root)
 {
     const unsigned char flip = root == t.rank ? 0 : 0xff;
-    unsigned char *memory = t_alloc(bytes);
+    unsigned char *memory = t_alloc_huge(bytes);
     size_t wrong = 0;
 
     for (size_t i = 0; i < bytes; i = next_place(i, bytes)) {

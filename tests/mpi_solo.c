@@ -85,16 +85,24 @@ static size_t index_of(const struct call *call, size_t i)
     return call->gaps ? 2 * i : i;
 }
 
+/* Of so many pairs only those that are checked are filled: memory that is touched first takes longer than the call. */
+static bool is_huge(size_t count)
+{
+    return (size_t) 1 << 24 < count;
+}
+
 /* All of them where they are few, else both ends, and some between. */
 static size_t next_checked(size_t i, size_t count)
 {
-    return i < 4096 || i + 4096 >= count ? i + 1 : i + 61;
+    const size_t ends = 4096, next = i + (is_huge(count) ? 8191 : 61);
+
+    return i < ends || i + ends >= count ? i + 1 : next < count - ends ? next : count - ends;
 }
 
 /* Fills count pairs from block first on, as rank `from` says them. */
 static void fill(pair *to, const struct call *call, int from, size_t first, size_t count, bool receive)
 {
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; i = is_huge(count) ? next_checked(i, count) : i + 1) {
         to[receive ? index_of(call, i) : i] = element(call->key, from, first + i);
     }
 }
@@ -134,16 +142,19 @@ static pair *receive_buffer(const struct call *call)
 {
     const size_t blocks = has_many_received(call) || (call->in_place && has_many_sent(call)) ? (size_t) call->size : 1;
     const size_t bytes = blocks * call->count * (call->gaps ? 2 : 1) * sizeof(pair);
-    pair *buffer = t_alloc(bytes);
+    pair *buffer = is_huge(call->count) ? t_alloc_huge(bytes) : t_alloc(bytes);
 
-    memset(buffer, 0xee, bytes);
+    if (!is_huge(call->count)) {
+        memset(buffer, 0xee, bytes);
+    }
     return buffer;
 }
 
 static pair *send_buffer(const struct call *call)
 {
     const size_t blocks = has_many_sent(call) ? (size_t) call->size : 1;
-    pair *buffer = t_alloc(blocks * call->count * sizeof(pair));
+    const size_t bytes = blocks * call->count * sizeof(pair);
+    pair *buffer = is_huge(call->count) ? t_alloc_huge(bytes) : t_alloc(bytes);
 
     fill(buffer, call, call->rank, 0, blocks * call->count, false);
     return buffer;
@@ -263,7 +274,7 @@ static void do_call(struct call call)
         check_all(&call, receive);
     }
     /* It is this rank's again: nobody may be reading it still. */
-    if (NULL != send) {
+    if (NULL != send && !is_huge(call.count)) {
         memset(send, 0xdd, (has_many_sent(&call) ? (size_t) call.size : 1) * call.count * sizeof(pair));
     }
     t_free(send);

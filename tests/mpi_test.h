@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define T_UNUSED __attribute__((unused))
@@ -312,6 +313,21 @@ T_UNUSED static void *t_alloc(size_t bytes)
     memset(guard, t_guard_byte(), T_GUARD);
     memset(guard + T_GUARD + bytes, t_guard_byte(), T_GUARD);
     return guard + T_GUARD;
+}
+
+/**
+ * Memory of GiBs, all of which a test will touch, in pages of 2 MiB: on a virtual machine the first touch of each page
+ * takes so long that small ones would be most of the test's time.
+ */
+T_UNUSED static void *t_alloc_huge(size_t bytes)
+{
+    const uintptr_t page = 2 << 20;
+    unsigned char *memory = t_alloc(bytes);
+    const uintptr_t first = ((uintptr_t) memory + page - 1) / page * page;
+
+    /* Where there are no such pages, it takes longer. */
+    madvise((void *) first, (uintptr_t) memory + bytes - first, MADV_HUGEPAGE);
+    return memory;
 }
 
 /** Whether nothing was written before or past the memory. */
