@@ -103,15 +103,16 @@ typedef struct mca_coll_solo_module_t {
     mca_coll_solo_state_t state;
     size_t calls; /**< so far, and KiB of their messages; from coll_solo_start on there is shared memory */
     mca_coll_solo_memory_t memory;
-    size_t segment_bytes; /**< what a box holds */
-    bool single_copy;     /**< all ranks may copy from and to all others */
-    bool crowded;         /**< the node has more ranks than cores */
-    int looks;            /**< at a flag before others get their turn, see coll_solo_wait.c */
-    int groups;           /**< 1: all ranks are in one, and the layout is flat */
-    int *group_of;        /**< [size] numbered as ranks meet them */
-    int *leaders;         /**< [groups] the lowest rank of each */
-    int leader;           /**< of this rank's group */
-    int *members;         /**< [member_count] the ranks of this rank's group */
+    size_t segment_bytes;    /**< what a box holds */
+    bool single_copy;        /**< all ranks may copy from and to all others */
+    double single_copy_cost; /**< measured; a memcpy's is 1; where it is crowded it is not known */
+    bool crowded;            /**< the node has more ranks than cores */
+    int looks;               /**< at a flag before others get their turn, see coll_solo_wait.c */
+    int groups;              /**< 1: all ranks are in one, and the layout is flat */
+    int *group_of;           /**< [size] numbered as ranks meet them */
+    int *leaders;            /**< [groups] the lowest rank of each */
+    int leader;              /**< of this rank's group */
+    int *members;            /**< [member_count] the ranks of this rank's group */
     int member_count;
     int *relay_of;                  /**< [size] who of this group passes on what a rank of another has; -1: own group */
     int *relay_slot;                /**< [size] its place among those that this one passes on */
@@ -133,7 +134,7 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
 /* -- coll_solo_memory.c -------------------------------------------------------------------------------------------- */
 
 /**
- * Makes the shared memory of a communicator, and finds out about single copy. Collective over the communicator; by the
+ * Makes the shared memory of a communicator, and lets its ranks meet. Collective over the communicator; by the
  * fallbacks. What comes out, module->state, is the same on all ranks.
  *
  * @returns OMPI_SUCCESS also where there is no memory; an error only where a fallback fails
@@ -142,6 +143,24 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module);
 
 /** Lets go of it. */
 void mca_coll_solo_memory_free(mca_coll_solo_module_t *module);
+
+/** A number that is hardly ever the same twice. */
+uint64_t mca_coll_solo_token(void);
+
+/** The lowest rank that says no, or size; and the lowest of two more numbers. Or an error of the fallback, below 0. */
+int mca_coll_solo_lowest(mca_coll_solo_module_t *module, bool yes, int more[2]);
+
+/* -- coll_solo_meet.c ---------------------------------------------------------------------------------------------- */
+
+enum { SOLO_FAILURE_TEXT = 160 };
+
+/**
+ * When all have the memory: finds out about cores, groups and single copy. Collective over the communicator; what comes
+ * out is the same on all ranks.
+ *
+ * @returns OMPI_ERR_OUT_OF_RESOURCE where a rank has no memory, or an error of a fallback
+ */
+int mca_coll_solo_meet(mca_coll_solo_module_t *module);
 
 /* -- coll_solo_groups.c -------------------------------------------------------------------------------------------- */
 

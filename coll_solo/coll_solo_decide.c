@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_solo.h"
 
-/* Whether there is a core for each rank of the node. */
-enum { ROOMY = 1, CROWDED = 2, EITHER = 3 };
+/* Whether there is a core for each rank of the node; and if so, whether single copies are cheap there, or dear. */
+enum { CROWDED = 1, CHEAP = 2, DEAR = 4, ROOMY = CHEAP | DEAR, ANYWHERE = CROWDED | ROOMY };
+
+/* Two memcpys at the same time, into shared memory and out of it, are better than what takes longer than one of them.
+ */
+#define DEAR_COST 1.0
 
 /* Where, with how many ranks at least, from how many bytes on: how. */
 struct rule {
@@ -18,62 +22,70 @@ enum { MOST_RULES = 8 };
 #define MIB *1048576
 
 /*
- * Measured with bench/compare on two cores: ROOMY with 2 ranks, CROWDED with 4 and 8. There a memcpy is several times
- * as fast as a single copy, which takes its time for each page, so that two of the one are often better than one of the
- * other. Of a collective's rows the last that fits decides; where the fallback was better, it is in the table. Rows for
- * 3 ranks in ROOMY are reasoned: one root would reduce for all, and all would read the same pages of one root at once.
+ * Measured with bench/inside on two cores: CHEAP and DEAR with 2 ranks, each on a machine of its kind, CROWDED with 4
+ * and 8. A single copy takes its time for each page. Where that is more than a memcpy takes, one into shared memory and
+ * one out of it are better, as two cores do them at the same time; but in a broadcast from 4 MiB on, where half the
+ * memory traffic is worth more than the last bit of speed. Of a collective's rows the last that fits decides; where the
+ * fallback was better, it is in the table. Rows for 3 ranks in ROOMY are reasoned: one root would reduce for all, and
+ * all would read the same pages of one root at once.
+ *
+ * Which of CHEAP and DEAR it is may differ from run to run. No result does: for 2 ranks all ways give the same bits, and
+ * for more those do that stand for each other here.
  */
 static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     [SOLO_BARRIER] = {
-        { EITHER, 2, 0, SOLO_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
     },
     [SOLO_BCAST] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 128 KIB, SOLO_SINGLE_COPY },
         { ROOMY, 3, 128 KIB, SOLO_COPY },
         { ROOMY, 3, 2 MIB, SOLO_SINGLE_COPY },
-        { CROWDED, 2, 4 MIB, SOLO_SINGLE_COPY },
+        { DEAR | CROWDED, 2, 4 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_REDUCE] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 64 KIB, SOLO_SINGLE_COPY },
         { ROOMY, 3, 64 KIB, SOLO_SLICES },
         { ROOMY, 3, 4 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_ALLREDUCE] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { EITHER, 2, 16 KIB, SOLO_SLICES },
-        { ROOMY, 2, 128 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP | CROWDED, 2, 16 KIB, SOLO_SLICES },
+        { DEAR, 3, 16 KIB, SOLO_SLICES },
+        { CHEAP, 2, 128 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
     },
     [SOLO_GATHER] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 64 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 512 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 1 MIB, SOLO_FALLBACK },
+        { CHEAP, 2, 1 MIB, SOLO_FALLBACK },
     },
     [SOLO_SCATTER] = {
-        { EITHER, 2, 0, SOLO_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
         { CROWDED, 2, 64 KIB, SOLO_FALLBACK },
         { CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 1 MIB, SOLO_FALLBACK },
+        { CHEAP, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { CHEAP, 2, 1 MIB, SOLO_FALLBACK },
     },
     [SOLO_ALLGATHER] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 32 KIB, SOLO_SINGLE_COPY },
-        { ROOMY, 2, 2 MIB, SOLO_FALLBACK },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 32 KIB, SOLO_SINGLE_COPY },
+        { CHEAP, 2, 2 MIB, SOLO_FALLBACK },
+        { DEAR, 2, 128 KIB, SOLO_SINGLE_COPY },
     },
     [SOLO_REDUCE_SCATTER_BLOCK] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 64 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 64 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 1 MIB, SOLO_SINGLE_COPY },
     },
     [SOLO_ALLTOALL] = {
-        { EITHER, 2, 0, SOLO_COPY },
-        { ROOMY, 2, 32 KIB, SOLO_SINGLE_COPY },
+        { ANYWHERE, 2, 0, SOLO_COPY },
+        { CHEAP, 2, 32 KIB, SOLO_SINGLE_COPY },
         { CROWDED, 2, 64 KIB, SOLO_FALLBACK },
-        { ROOMY, 2, 2 MIB, SOLO_FALLBACK },
+        { CHEAP, 2, 2 MIB, SOLO_FALLBACK },
+        { DEAR, 2, 128 KIB, SOLO_SINGLE_COPY },
     },
 };
 
@@ -90,7 +102,7 @@ static bool fits(const mca_coll_solo_module_t *module, mca_coll_solo_collective_
 static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective,
                                           size_t bytes)
 {
-    const int where = module->crowded ? CROWDED : ROOMY;
+    const int where = module->crowded ? CROWDED : DEAR_COST < module->single_copy_cost ? DEAR : CHEAP;
     mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
 
     for (const struct rule *rule = rules[collective]; 0 != rule->where; ++rule) {

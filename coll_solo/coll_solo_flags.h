@@ -43,6 +43,7 @@ typedef struct mca_coll_solo_area_t {
     _Alignas(SOLO_LINE) int64_t pid;
     uint64_t probe; /**< address of a number in that process, for the test of single copy */
     uint64_t token; /**< what is there */
+    uint64_t start; /**< address of the memory in that process */
     int32_t group;  /**< of the rank; written by rank 0 */
 } mca_coll_solo_area_t;
 

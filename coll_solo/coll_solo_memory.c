@@ -14,12 +14,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "ompi/runtime/params.h"
-#include "opal/util/proc.h"
 
 /* What rank 0 tells of the memory that it has made. */
 struct offer {
@@ -33,12 +31,10 @@ struct offer {
 /* Bytes that this process maps. */
 static _Atomic size_t mapped;
 
-#define FAILURE_TEXT 160
-
 /* -- one rank's part -- */
 
 /* Takes from what max_memory allows. */
-static bool account(size_t bytes, char why[FAILURE_TEXT])
+static bool account(size_t bytes, char why[SOLO_FAILURE_TEXT])
 {
     const size_t before = atomic_fetch_add(&mapped, bytes);
 
@@ -46,30 +42,30 @@ static bool account(size_t bytes, char why[FAILURE_TEXT])
         return true;
     }
     atomic_fetch_sub(&mapped, bytes);
-    snprintf(why, FAILURE_TEXT, "%zu bytes are wanted, %zu of coll_solo_max_memory %d are in use", bytes, before,
+    snprintf(why, SOLO_FAILURE_TEXT, "%zu bytes are wanted, %zu of coll_solo_max_memory %d are in use", bytes, before,
              mca_coll_solo_component.max_memory);
     return false;
 }
 
-static void fail(char why[FAILURE_TEXT], const char *what)
+static void fail(char why[SOLO_FAILURE_TEXT], const char *what)
 {
-    snprintf(why, FAILURE_TEXT, "%s: %s", what, strerror(errno));
+    snprintf(why, SOLO_FAILURE_TEXT, "%s: %s", what, strerror(errno));
 }
 
 /* A file past the limit would be a signal, which ends the process. */
-static bool under_limit(size_t bytes, char why[FAILURE_TEXT])
+static bool under_limit(size_t bytes, char why[SOLO_FAILURE_TEXT])
 {
     struct rlimit limit;
 
     if (0 != getrlimit(RLIMIT_FSIZE, &limit) || RLIM_INFINITY == limit.rlim_cur || bytes <= limit.rlim_cur) {
         return true;
     }
-    snprintf(why, FAILURE_TEXT, "%zu bytes are wanted, a file may have %llu (ulimit -f)", bytes,
+    snprintf(why, SOLO_FAILURE_TEXT, "%zu bytes are wanted, a file may have %llu (ulimit -f)", bytes,
              (unsigned long long) limit.rlim_cur);
     return false;
 }
 
-static uint64_t new_token(void)
+uint64_t mca_coll_solo_token(void)
 {
     struct timespec now;
 
@@ -78,9 +74,9 @@ static uint64_t new_token(void)
 }
 
 /* Rank 0: a file of the right size, with a token that is not 0. */
-static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[FAILURE_TEXT])
+static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[SOLO_FAILURE_TEXT])
 {
-    struct offer offer = { .pid = getpid(), .token = new_token() | 1 };
+    struct offer offer = { .pid = getpid(), .token = mca_coll_solo_token() | 1 };
 
     if (!under_limit(memory->bytes, why)) {
         return offer;
@@ -103,7 +99,7 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[FA
     return offer;
 }
 
-static int offer_open(const struct offer *offer, int rank, char why[FAILURE_TEXT])
+static int offer_open(const struct offer *offer, int rank, char why[SOLO_FAILURE_TEXT])
 {
     char path[64];
     int fd;
@@ -120,7 +116,7 @@ static int offer_open(const struct offer *offer, int rank, char why[FAILURE_TEXT
 }
 
 /* Maps the file, with room for the own area. */
-static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, char why[FAILURE_TEXT])
+static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, char why[SOLO_FAILURE_TEXT])
 {
     mca_coll_solo_memory_t *memory = &module->memory;
     const mca_coll_solo_head_t *head;
@@ -146,7 +142,7 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, ch
     head = start;
     if (head->token != offer->token) {
         /* Where processes have different numbers for one process, as in containers of their own. */
-        snprintf(why, FAILURE_TEXT, "process %lld is not rank 0", (long long) offer->pid);
+        snprintf(why, SOLO_FAILURE_TEXT, "process %lld is not rank 0", (long long) offer->pid);
         munmap(start, memory->bytes);
         start = MAP_FAILED;
         goto out;
@@ -162,47 +158,16 @@ out:
     return NULL != memory->start;
 }
 
-/* Whether this rank may copy from and to all others: it reads their numbers, and writes them back. */
-static bool try_single_copy(const mca_coll_solo_module_t *module, char why[FAILURE_TEXT])
-{
-    if (0 == mca_coll_solo_component.single_copy) {
-        snprintf(why, FAILURE_TEXT, "coll_solo_single_copy is off");
-        return false;
-    }
-    for (int i = 1; i < module->size; ++i) {
-        const mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, (module->rank + i) % module->size);
-        uint64_t found = 0;
-        struct iovec here = { &found, sizeof(found) };
-        struct iovec there = { (void *) (uintptr_t) area->probe, sizeof(found) };
-        const bool copied = sizeof(found) == (size_t) process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0);
-
-        if (!copied || found != area->token
-            || sizeof(found) != (size_t) process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0)) {
-            snprintf(why, FAILURE_TEXT, "process_vm_%s: %s", copied && found == area->token ? "writev" : "readv",
-                     copied && found != area->token ? "another process" : strerror(errno));
-            return false;
-        }
-    }
-    return true;
-}
-
-/* More ranks than cores: whoever waits is to let go of its core at once. */
-static bool is_crowded(void)
-{
-    return (long) opal_process_info.num_local_peers + 1 > sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 /* -- all ranks' part -- */
 
-/* The lowest rank that says no, or size; and one more number, the lowest. */
-static int lowest(mca_coll_solo_module_t *module, bool yes, int *more)
+int mca_coll_solo_lowest(mca_coll_solo_module_t *module, bool yes, int more[2])
 {
     mca_coll_solo_fallback_t *fallback = &module->fallbacks[SOLO_ALLREDUCE];
-    int mine[2] = { yes ? module->size : module->rank, *more }, all[2];
+    int mine[3] = { yes ? module->size : module->rank, more[0], more[1] }, all[3];
     const int rc
-        = fallback->fn.allreduce(mine, all, 2, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
+        = fallback->fn.allreduce(mine, all, 3, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
 
-    *more = all[1];
+    memcpy(more, all + 1, 2 * sizeof(*more));
     return OMPI_SUCCESS == rc ? all[0] : rc;
 }
 
@@ -218,53 +183,14 @@ static void say_failure(const mca_coll_solo_module_t *module, const char *why)
     }
 }
 
-/* All have attached; now they tell of themselves, and try to reach the others. */
-static int find_single_copy(mca_coll_solo_module_t *module)
-{
-    mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, module->rank);
-    char why[FAILURE_TEXT] = "";
-    volatile uint64_t probe = new_token() ^ (uint64_t) module->rank;
-    int roomy = is_crowded() ? 0 : 1, able, refused;
-    bool can;
-
-    area->pid = getpid();
-    area->probe = (uint64_t) (uintptr_t) &probe;
-    area->token = probe;
-    if (0 == module->rank) {
-        mca_coll_solo_groups_find(module);
-    }
-    refused = lowest(module, true, &roomy);
-    if (0 > refused) {
-        return refused;
-    }
-    module->crowded = 0 == roomy;
-    able = OMPI_SUCCESS == mca_coll_solo_groups_make(module) ? 1 : 0;
-    can = try_single_copy(module, why);
-    refused = lowest(module, can, &able);
-    if (0 > refused || 0 == able) {
-        return 0 > refused ? refused : OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    module->single_copy = module->size == refused;
-    if (module->rank == refused) {
-        SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: no single copy (%s); large messages go through shared memory",
-                     module->comm->c_name, module->comm->c_contextid, module->rank, why);
-    } else if (module->single_copy && 0 == module->rank) {
-        SOLO_VERBOSE(1, "coll:solo: %s (cid %d): %d ranks in %d group%s, %zu bytes of shared memory, single copy%s",
-                     module->comm->c_name, module->comm->c_contextid, module->size, module->groups,
-                     1 == module->groups ? "" : "s", module->memory.bytes,
-                     module->crowded ? ", more ranks than cores" : "");
-    }
-    return OMPI_SUCCESS;
-}
-
 int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
 {
     mca_coll_solo_fallback_t *bcast = &module->fallbacks[SOLO_BCAST];
     mca_coll_solo_memory_t *memory = &module->memory;
-    char why[FAILURE_TEXT] = "";
+    char why[SOLO_FAILURE_TEXT] = "";
     struct offer offer = { .made = 0 };
     bool attached;
-    int rc, refused, unused = 0;
+    int rc, refused, unused[2] = { 0, 0 };
 
     if (0 == module->rank) {
         module->segment_bytes = (size_t) mca_coll_solo_component.segment_size;
@@ -290,7 +216,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
         fail(why, "malloc");
     }
     attached = NULL != module->sources && attach(module, &offer, why);
-    refused = lowest(module, attached, &unused);
+    refused = mca_coll_solo_lowest(module, attached, unused);
     if (module->size != refused) {
         if (module->rank == refused) {
             say_failure(module, why);
@@ -300,7 +226,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
         module->state = SOLO_FAILED;
         goto out;
     }
-    rc = find_single_copy(module);
+    rc = mca_coll_solo_meet(module);
     module->state = OMPI_SUCCESS == rc ? SOLO_READY : SOLO_FAILED;
 out:
     if (0 == module->rank && offer.made) {

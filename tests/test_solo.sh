@@ -106,6 +106,19 @@ test_crosses() {                    # test_crosses BYTES COLLECTIVE SIZE
     [[ $crossed == "$1" ]]
 }
 
+# With a core each, broadcasts of 1 MB go by single copy where that is cheap, else through shared memory.
+test_price() {
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast --sizes 1M -i 3 -x 0 || return 1
+    local price bytes=$((3 << 20))
+    price=$(sed -nE 's/.*single copy, which takes ([0-9.]+) times as long as memcpy$/\1/p' "$tmp/err")
+    echo "price: $price; moved: $(bytes_moved single) and $(bytes_moved shared)" >>"$tmp/out"
+    if awk "BEGIN { exit !(0 < 0$price && 0$price <= 1) }"; then
+        [[ $(bytes_moved single) == "$bytes" && $(bytes_moved shared) == 0 ]]
+    else
+        [[ -n $price && $(bytes_moved single) == 0 && $(bytes_moved shared) == $((2 * bytes)) ]]
+    fi
+}
+
 # ---------------------------------------------------------------- without memory
 
 test_without_memory() {             # test_without_memory REASON OPTION...
@@ -229,6 +242,11 @@ t_check "4 MB allreduce, 4 ranks: each rank reads 3/4 of its slice's operands an
     test_moves 4 $((3 * 4 * (3 + 3) * (1 << 20))) 0 allreduce --mca coll_solo_allreduce_algorithm single_copy
 t_check "4 MB bcast, 4 ranks, without single copy: into shared memory, and out of it for each receiver" \
     test_moves 4 0 $((12 << 22)) bcast --mca coll_solo_single_copy off
+if (($(nproc) > 1)); then
+    t_check "what single copies cost is measured, and decides" test_price
+else
+    t_skip "what single copies cost is measured, and decides" "one core"
+fi
 t_check "a rank without free file descriptors: one message, all fall back" test_without_memory '/proc/' --no-files 2
 t_check "rank 0 without free file descriptors: one message, all fall back" \
     test_without_memory 'memfd_create' --no-files 0
