@@ -83,6 +83,20 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     return rc;
 }
 
+/*
+ * MPI is done at once with a message that it buffers, however many of them wait for the link. So a segment is under way
+ * until the other side receives it; but for the last ones: no segment waits for them, and this rank need not either.
+ */
+static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_transfer_t *transfer)
+{
+    const mca_coll_adapt_task_t *task = &transfer->core->task;
+
+    if (!transfer->send) {
+        return ADAPT_RECEIVE;
+    }
+    return transfer->segment + (size_t) task->sends < task->segments ? ADAPT_SEND_MATCHED : ADAPT_SEND_BUFFERED;
+}
+
 static int transfer_start(mca_coll_adapt_transfer_t *transfer)
 {
     const mca_coll_adapt_op_t *op = op_of(transfer->core);
@@ -90,8 +104,8 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
                                             .count = transfer->empty ? 0 : units_of(op, transfer->segment),
                                             .datatype = op->unit };
 
-    return mca_coll_adapt_message_start(&message, transfer->send ? ADAPT_SEND_BUFFERED : ADAPT_RECEIVE, transfer->peer,
-                                        op->tags[transfer->half], op->comm, transfer_complete, transfer);
+    return mca_coll_adapt_message_start(&message, direction_of(transfer), transfer->peer, op->tags[transfer->half],
+                                        op->comm, transfer_complete, transfer);
 }
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
