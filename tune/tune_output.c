@@ -250,7 +250,7 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
     return rc;
 }
 
-static const double WORTH = 1.03;
+static const double WORTH = 1.05;
 
 static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gains, int line)
 {

@@ -395,10 +395,10 @@ static double latest(const struct tune_series *series, size_t count)
     return tune_series_median(&part);
 }
 
-/* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not better by 3 % and
+/* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not better by 5 % and
  * in three turns of four is not written down. */
 enum { FINALISTS = 4, TURNS = 5 };
-static const double WORTH = 0.97;
+static const double WORTH = 0.95;
 
 /* Turns in which a configuration was faster, of the last ones. */
 static bool wins(const struct tune_series *mine, const struct tune_series *other)
