@@ -207,6 +207,9 @@ int mca_coll_solo_read_relayed(mca_coll_solo_module_t *module, uint64_t ready, m
 /** Looks at a flag before others get their turn, at least. */
 enum { SOLO_LEAST_LOOKS = 4 };
 
+/** Nanoseconds of a clock that is never set. */
+int64_t mca_coll_solo_now(void);
+
 /** Waits for a flag; MPI goes on meanwhile, and other processes get the core. */
 void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq);
 

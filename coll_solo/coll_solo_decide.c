@@ -4,8 +4,7 @@
 /* Whether there is a core for each rank of the node; and if so, whether single copies are cheap there, or dear. */
 enum { CROWDED = 1, CHEAP = 2, DEAR = 4, ROOMY = CHEAP | DEAR, ANYWHERE = CROWDED | ROOMY };
 
-/* Two memcpys at the same time, into shared memory and out of it, are better than what takes longer than one of them.
- */
+/* Two memcpys at the same time, into shared memory and out of it, are better than what takes longer than one. */
 #define DEAR_COST 1.0
 
 /* Where, with how many ranks at least, from how many bytes on: how. */
@@ -29,8 +28,8 @@ enum { MOST_RULES = 8 };
  * fallback was better, it is in the table. Rows for 3 ranks in ROOMY are reasoned: one root would reduce for all, and
  * all would read the same pages of one root at once.
  *
- * Which of CHEAP and DEAR it is may differ from run to run. No result does: for 2 ranks all ways give the same bits, and
- * for more those do that stand for each other here.
+ * Which of CHEAP and DEAR it is may differ from run to run. No result does: for 2 ranks all ways give the same bits,
+ * and for more those do that stand for each other here.
  */
 static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     [SOLO_BARRIER] = {

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "opal/util/proc.h"
@@ -47,14 +46,6 @@ static bool is_crowded(void)
 
 /* -- what a single copy costs -- */
 
-static int64_t now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t) time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 static size_t sample_bytes(const mca_coll_solo_module_t *module)
 {
     enum { MOST = 32768 };
@@ -80,7 +71,7 @@ static int copy_sample(const mca_coll_solo_module_t *module, uint64_t seq, int w
     const unsigned char *data = mca_coll_solo_box(&module->memory, next, seq)->data;
     const uint64_t there = area->start + (uint64_t) ((const char *) data - module->memory.start);
     struct iovec target = { to, bytes }, source = { (void *) (uintptr_t) there, bytes };
-    const int64_t before = now();
+    const int64_t before = mca_coll_solo_now();
     int64_t took;
 
     if (MEMCPY == way) {
@@ -89,7 +80,7 @@ static int copy_sample(const mca_coll_solo_module_t *module, uint64_t seq, int w
     } else if ((ssize_t) bytes != process_vm_readv((pid_t) area->pid, &target, 1, &source, 1, 0)) {
         return INT_MAX;
     }
-    took = now() - before;
+    took = mca_coll_solo_now() - before;
     return 0 >= took ? 1 : INT_MAX < took ? INT_MAX : (int) took;
 }
 
@@ -143,7 +134,7 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module)
     if (0 == module->rank) {
         mca_coll_solo_groups_find(module);
     }
-    if (1 == roomy[0]) {
+    if (1 == roomy[0] && 0 != mca_coll_solo_component.single_copy) {
         write_samples(module);
     }
     refused = mca_coll_solo_lowest(module, true, roomy);

@@ -22,7 +22,7 @@ static inline void relax(void)
 #endif
 }
 
-static int64_t now(void)
+int64_t mca_coll_solo_now(void)
 {
     struct timespec time;
 
@@ -70,9 +70,9 @@ void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *
             sched_yield();
         }
         if (0 == turns) {
-            since = now();
+            since = mca_coll_solo_now();
         } else {
-            nap(now() - since);
+            nap(mca_coll_solo_now() - since);
         }
     }
 }

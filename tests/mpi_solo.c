@@ -137,12 +137,17 @@ static bool gets_result(const struct call *call)
     return (REDUCE != call->kind && GATHER != call->kind) || call->rank == call->root;
 }
 
+static pair *allocate(const struct call *call, size_t bytes)
+{
+    return is_huge(call->count) ? t_alloc_huge(bytes) : t_alloc(bytes);
+}
+
 /* What a rank receives must not have been there before. */
 static pair *receive_buffer(const struct call *call)
 {
     const size_t blocks = has_many_received(call) || (call->in_place && has_many_sent(call)) ? (size_t) call->size : 1;
     const size_t bytes = blocks * call->count * (call->gaps ? 2 : 1) * sizeof(pair);
-    pair *buffer = is_huge(call->count) ? t_alloc_huge(bytes) : t_alloc(bytes);
+    pair *buffer = allocate(call, bytes);
 
     if (!is_huge(call->count)) {
         memset(buffer, 0xee, bytes);
@@ -154,7 +159,7 @@ static pair *send_buffer(const struct call *call)
 {
     const size_t blocks = has_many_sent(call) ? (size_t) call->size : 1;
     const size_t bytes = blocks * call->count * sizeof(pair);
-    pair *buffer = is_huge(call->count) ? t_alloc_huge(bytes) : t_alloc(bytes);
+    pair *buffer = allocate(call, bytes);
 
     fill(buffer, call, call->rank, 0, blocks * call->count, false);
     return buffer;
