@@ -6,6 +6,9 @@
  */
 #include "mpi_test.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 static long gather = 0;
 static long ragged = 0;
 static long module = 0;
@@ -13,6 +16,7 @@ static long signature = 0;
 static long first = 0;
 static long wire = 0;
 static long flood = 0;
+static long yields = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
 static void gather_is_in_rank_order(void)
@@ -251,12 +255,41 @@ static void late_node_gets_some_segments(void)
     t_free(buffer);
 }
 
+/* In place of the library's: how often this process has given its core away. */
+static long given_away = 0;
+
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+    ++given_away;
+    return (int) syscall(SYS_sched_yield);
+}
+
+/* Where ranks are more than cores, each time costs a turn of all the others. */
+static void ready_call_keeps_its_core(void)
+{
+    enum { CALLS = 50 };
+    long during = 0;
+
+    for (int i = 0; i < CALLS; ++i) {
+        char token = (char) (0 == t.rank ? i : -1);
+        long before;
+
+        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        before = given_away;
+        T_MPI(MPI_Bcast(&token, 1, MPI_CHAR, 0, MPI_COMM_WORLD));
+        during += given_away - before;
+        t_expect(i == token, "bcast %d gave %d", i, token);
+    }
+    /* The root's messages are buffered; now and then a buffer may be full. */
+    t_expect(0 != t.rank || during < CALLS / 2, "in %d calls the root gave its core away %ld times", CALLS, during);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
         = { { "--gather", false, &gather },       { "--ragged", false, &ragged }, { "--module", false, &module },
             { "--signature", false, &signature }, { "--first", false, &first },   { "--wire", false, &wire },
-            { "--flood", false, &flood } };
+            { "--flood", false, &flood },         { "--yields", false, &yields } };
     const struct {
         const long *wanted;
         const char *name;
@@ -270,6 +303,7 @@ int main(int argc, char **argv)
         { &wire, "a long broadcast leaves a node once", long_message_leaves_a_node_once },
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
+        { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
     };
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));

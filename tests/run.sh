@@ -56,6 +56,7 @@ fault 1763, one signature          | 4,4,4,4 | slot |  60 |                     
 fault, first call on communicator  | 4,4,4,4 | slot |  60 |                                          | mpi_faults --first
 fault, uneven nodes                | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
 a late node is not flooded         | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
+a ready call keeps its core        | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
 solo ONENODE, single copy SINGLE   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
 solo ONENODE, all by WAY            | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_bcast_algorithm WAY --mca coll_solo_reduce_algorithm WAY --mca coll_solo_allreduce_algorithm WAY --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_solo --communicators 20
