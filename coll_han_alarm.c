@@ -9,6 +9,8 @@
 
 #include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/threads/thread_usage.h"
 
 /* No component has messages of this one: see mca_coll_han_module_levels(). */
 enum { ALARM_TAG = MCA_COLL_BASE_TAG_HCOLL_END };
@@ -64,12 +66,27 @@ static void collect(mca_coll_han_module_t *module)
     }
 }
 
+/*
+ * A look that finds nothing would give the core away where ranks are more than cores: a turn of all the others, at the
+ * end of each call. The setting is the process's, so with threads it is left as it is.
+ */
+static void collect_at_once(mca_coll_han_module_t *module)
+{
+    const bool alone = !opal_using_threads();
+    const bool yields = alone && opal_progress_set_yield_when_idle(false);
+
+    collect(module);
+    if (alone) {
+        (void) opal_progress_set_yield_when_idle(yields);
+    }
+}
+
 /* Of later calls they are kept: other ranks may be ahead. Those of earlier ones came too late. */
 int mca_coll_han_alarm_heed(mca_coll_han_module_t *module, int rc)
 {
     alarm_t *alarm, *next;
 
-    collect(module);
+    collect_at_once(module);
     OPAL_LIST_FOREACH_SAFE(alarm, next, &module->alarms, alarm_t)
     {
         const int32_t ahead = (int32_t) (alarm->message.call - module->levels_calls);
