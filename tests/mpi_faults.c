@@ -268,7 +268,7 @@ __attribute__((visibility("default"))) int sched_yield(void)
 static void ready_call_keeps_its_core(void)
 {
     enum { CALLS = 50 };
-    long during = 0;
+    int gave = 0;
 
     for (int i = 0; i < CALLS; ++i) {
         char token = (char) (0 == t.rank ? i : -1);
@@ -277,11 +277,11 @@ static void ready_call_keeps_its_core(void)
         T_MPI(MPI_Barrier(MPI_COMM_WORLD));
         before = given_away;
         T_MPI(MPI_Bcast(&token, 1, MPI_CHAR, 0, MPI_COMM_WORLD));
-        during += given_away - before;
+        gave += before < given_away;
         t_expect(i == token, "bcast %d gave %d", i, token);
     }
-    /* The root's messages are buffered; now and then a buffer may be full. */
-    t_expect(0 != t.rank || during < CALLS / 2, "in %d calls the root gave its core away %ld times", CALLS, during);
+    /* The first call may make something, and now and then a buffer is full. */
+    t_expect(0 != t.rank || gave < CALLS / 2, "the root gave its core away in %d of %d calls", gave, CALLS);
 }
 
 int main(int argc, char **argv)
