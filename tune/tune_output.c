@@ -250,13 +250,11 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
     return rc;
 }
 
-static const double WORTH = 1.05;
-
 static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gains, int line)
 {
     for (size_t i = 0; i < rules->count; ++i) {
         if (line == rules->rules[i].line && 0 < gains[i].messages) {
-            return exp(gains[i].over_builtin / gains[i].messages) >= WORTH;
+            return exp(gains[i].over_builtin / gains[i].messages) >= TUNE_WORTH;
         }
     }
     return true;

@@ -395,10 +395,9 @@ static double latest(const struct tune_series *series, size_t count)
     return tune_series_median(&part);
 }
 
-/* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not better by 5 % and
- * in three turns of four is not written down. */
+/* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not worth it
+ * (TUNE_WORTH), or not better in three turns of four, is not written down. */
 enum { FINALISTS = 4, TURNS = 5 };
-static const double WORTH = 0.95;
 
 /* Turns in which a configuration was faster, of the last ones. */
 static bool wins(const struct tune_series *mine, const struct tune_series *other)
@@ -459,7 +458,7 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
             choice->config = search->candidates[finalists[i]].config;
         }
     }
-    choice->found = choice->measured < WORTH * choice->builtin
+    choice->found = TUNE_WORTH * choice->measured <= choice->builtin
                     && wins(tune_points_series(points, turns[1 + chosen]), tune_points_series(points, turns[0]));
     return 0;
 }

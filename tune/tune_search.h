@@ -9,6 +9,9 @@
 #include "tune.h"
 #include "tune_points.h"
 
+/** How many times as fast as the built-in rules a rule must be measured to be worth a line. */
+#define TUNE_WORTH 1.05
+
 /** What a message of a size gets. */
 struct tune_choice {
     mca_coll_han_collective_t collective;
