@@ -23,7 +23,7 @@ bcast by node, up UP, low LOW      | 5,3,4,1 | node |  90 | --mca coll_solo_star
 bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 65536 --quick --strict
 bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --quick --strict
 bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
-bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 16384 --strict
+bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
 all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
 levels, 64 segments under way      | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
 rules of a file, uneven            | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
