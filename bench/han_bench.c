@@ -3,8 +3,8 @@
  *
  * Time and check one collective, with any MPI and any component.
  *
- * A repetition: a barrier made of point-to-point messages, then every rank
- * times its own call, or some in a row; the time of the slowest rank counts.  All exchange that
+ * A repetition: all ranks begin at one time (han_start.h), with a call or with
+ * some in a row; the time of the slowest rank counts.  All exchange that
  * serves the measurement is point-to-point too, so that a faulty collective
  * component can neither disturb nor hide anything.
  *
@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "han_noise.h"
+#include "han_start.h"
 
 #define MAX_SIZES    256
 #define MAX_VARIANTS 64
@@ -383,6 +384,7 @@ struct bench {
     int rank;
     int ranks;
     struct shape shape;
+    struct start start;
     unsigned char *send_area, *recv_area;
     MPI_Request *requests;
     FILE *out;
@@ -836,7 +838,7 @@ static void take_variant(const struct bench *b, struct point *pt, int v)
 }
 
 /* Microseconds of this rank. */
-static double repetition(const struct bench *b, struct point *pt, int v, int rep, int checked)
+static double repetition(struct bench *b, struct point *pt, int v, int rep, int checked)
 {
     int root = root_of(b, rep);
     struct call c = { .comm = b->variants[v].comm, .type = MPI_BYTE, .op = MPI_SUM, .count = (int) pt->bytes,
@@ -856,12 +858,11 @@ static double repetition(const struct bench *b, struct point *pt, int v, int rep
         prepare(b, pt, rep, root);
     }
     noise_set(pt->variant->noise);  /* before the barrier: nobody begins under the level before */
-    barrier(b);
-    begin = MPI_Wtime();
+    begin = start_together(&b->start);
     for (int i = 0; i < b->calls; ++i) {
         run_call(b, pt, &c);
     }
-    end = MPI_Wtime();
+    end = start_clock();
     noise_set(0.0);
     if (checked) {
         /* Where cores are shared, who compared early would take the time of those who are still at it. */
@@ -906,7 +907,7 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
 
 /* Each root once, so that connections between ranks are made before anything is timed: the first size of a run would
  * pay for them, and take its own number of repetitions from that. Without warm-up (-x 0) there is none of this. */
-static void connect_ranks(const struct bench *b, struct point *pt)
+static void connect_ranks(struct bench *b, struct point *pt)
 {
     const int rounds = b->first || 0 == b->warmup || 2 > b->ranks ? 0 : b->ranks;
 
@@ -918,7 +919,7 @@ static void connect_ranks(const struct bench *b, struct point *pt)
 }
 
 /* Warm up; the last of these times says how many repetitions fit. */
-static void warm_up(const struct bench *b, struct point *pt, int warmup)
+static void warm_up(struct bench *b, struct point *pt, int warmup)
 {
     double micros = 0.0;
     int rep = b->offset;
@@ -981,7 +982,8 @@ static void print_header(const struct bench *b)
     if (1 < b->calls) {
         fprintf(b->out, ", %d calls in a row", b->calls);
     }
-    fprintf(b->out, "; time of the slowest rank in microseconds\n");
+    fprintf(b->out, "; %s, time of the slowest rank in microseconds\n",
+            b->start.one_clock ? "all begin at one time" : "after a barrier");
     fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s%s\n", "bytes", "reps", "median", "minimum",
             "wire bound", "ratio", "wrong", b->n_variants > 1 ? "  variant" : "");
 }
@@ -1041,7 +1043,7 @@ static void shuffle(const struct bench *b, int rep, int *order)
 }
 
 /* Wrong values of all ranks, known at rank 0. */
-static long measure(const struct bench *b, size_t bytes, int first_size)
+static long measure(struct bench *b, size_t bytes, int first_size)
 {
     struct point pt = { .bytes = bytes, .unit = 0 == bytes % 8 ? 8 : 1,
                         .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
@@ -1475,7 +1477,9 @@ static void parse_options(struct bench *b, int argc, char **argv)
 static void print_help(void)
 {
     printf("han_bench [COLLECTIVE] [options]: time and check one collective of any MPI\n\n"
-           "Run it with mpirun. Each repetition counts with the time of its slowest rank.\n\n"
+           "Run it with mpirun. Each repetition counts with the time of its slowest rank, from when\n"
+           "all began: at a time agreed on where nodes share a clock (virtual ones do), else after a\n"
+           "barrier, with the time in which the ranks leave that.\n\n"
            "  COLLECTIVE, --collective NAME  (default bcast)\n");
     for (int i = 0; i < N_COLLECTIVES; ++i) {
         printf("      %-22s%s\n", collectives[i].name, collectives[i].help);
@@ -1489,8 +1493,7 @@ static void print_help(void)
            "  --offset N      number of the first repetition, to go on rotating the root\n"
            "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
            "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
-           "  --calls N       so many calls in a row; a repetition is their mean (default 1). One\n"
-           "                  call alone also waits for those that leave the barrier before it late\n"
+           "  --calls N       so many calls in a row; a repetition is their mean (default 1)\n"
            "  --noise LIST    per cents, such as 0,5,10: at 5 each rank sleeps for 0 to 10 ms, ten\n"
            "                  times a second, at 10 for 0 to 20 ms, while it measures\n"
            "  --segments LIST numbers: a nonblocking call for each segment, then one wait for all\n"
@@ -1586,6 +1589,7 @@ static int run_all(struct bench *b)
         return EXIT_USAGE;
     }
     find_nodes(b);
+    start_open(&b->start, b->rank, b->ranks, TAG_BARRIER);
     allocate_areas(b);
     if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
         fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));

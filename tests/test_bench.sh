@@ -115,6 +115,18 @@ t_run 2 -- --calls 0 --sizes 8
 [[ $code == 2 ]] && grep -q -- '--calls' "$work/err"
 t_result $? 'no calls in a row is an error'
 
+# A rank that leaves the barrier in front of a call 3 ms late.
+printf '#include <mpi.h>\n#include <unistd.h>\nint MPI_Sendrecv(const void *s, int n, MPI_Datatype t, int to, int tag,\n
+    void *r, int m, MPI_Datatype u, int from, int other, MPI_Comm comm, MPI_Status *status)\n{\n
+    int code = PMPI_Sendrecv(s, n, t, to, tag, r, m, u, from, other, comm, status), rank;\n
+    MPI_Comm_rank(comm, &rank);\n    if (1 == rank) {\n        usleep(3000);\n    }\n    return code;\n}\n' \
+    >"$work/late.c"
+mpicc -shared -fPIC -o "$work/late.so" "$work/late.c" 2>"$work/err" &&
+    t_run 2 -x "LD_PRELOAD=$work/late.so" -- barrier -i 31 --samples "$work/samples"
+[[ $code == 0 ]] && grep -q 'all begin at one time' "$work/out" &&
+    awk 'END { exit !($3 < 1000) }' "$work/out"
+t_result $? 'who leaves the barrier in front of a call late does not lengthen the call'
+
 t_run 2 -- --sizes 8 -M 1K
 [[ $code == 2 ]] && grep -q 'left out' "$work/err"
 t_result $? 'a size that needs too much memory is left out with a message'

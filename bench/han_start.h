@@ -1,0 +1,100 @@
+/*
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All ranks begin at one time.
+ *
+ * Ranks leave a barrier one after another, where they share cores sixteen of them within half a millisecond.  A short
+ * call behind it would mostly be the wait for the last one, whatever component does it.  So the barrier agrees on a
+ * time a little ahead, when all begin (Hunold and Carpen-Amarie, "Reproducible MPI Benchmarking Is Still Not As Easy
+ * As You Think", IEEE TPDS 27 (12), 2016, section 3).  That needs one clock: ranks on one machine have it, also where
+ * its nodes are virtual.  Elsewhere the barrier alone has to do.
+ *
+ * Included once, by han_bench.c.
+ */
+#ifndef HAN_START_H
+#define HAN_START_H
+
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define START_FIRST_MARGIN 100e-6 /* seconds from the last rank's arrival on; doubled by a rank that was late ... */
+#define START_MARGIN       10e-3  /* ... up to this */
+
+struct start {
+    int rank, ranks;
+    int tag;       /* of its messages, in MPI_COMM_WORLD */
+    int one_clock;
+    double margin; /* of this rank; the greatest counts */
+};
+
+/* Seconds of the machine's clock, which is never set. */
+static double start_clock(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + 1e-9 * (double) t.tv_nsec;
+}
+
+/* The greatest value of all ranks: a dissemination barrier that carries it along. */
+static double start_greatest(const struct start *s, double value)
+{
+    for (int distance = 1; distance < s->ranks; distance *= 2) {
+        double other;
+
+        MPI_Sendrecv(&value, 1, MPI_DOUBLE, (s->rank + distance) % s->ranks, s->tag,
+                     &other, 1, MPI_DOUBLE, (s->rank - distance + s->ranks) % s->ranks, s->tag,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        value = other > value ? other : value;
+    }
+    return value;
+}
+
+/* Linux gives a number to each start of a machine. */
+static void start_boot_id(char id[64])
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+
+    memset(id, 0, 64);
+    if (NULL == file) {
+        return;
+    }
+    if (NULL == fgets(id, 64, file)) {
+        id[0] = '\0';
+    }
+    fclose(file);
+}
+
+/* Collective. Whether all ranks have one clock: each compares with the rank before it. */
+static void start_open(struct start *s, int rank, int ranks, int tag)
+{
+    char mine[64], other[64];
+
+    *s = (struct start){ .rank = rank, .ranks = ranks, .tag = tag, .margin = START_FIRST_MARGIN };
+    start_boot_id(mine);
+    MPI_Sendrecv(mine, sizeof(mine), MPI_CHAR, (rank + 1) % ranks, tag,
+                 other, sizeof(other), MPI_CHAR, (rank - 1 + ranks) % ranks, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    s->one_clock = 0.0 == start_greatest(s, '\0' == mine[0] || 0 != memcmp(mine, other, sizeof(mine)) ? 1.0 : 0.0);
+}
+
+/* Waits for all ranks. @returns when they began, by start_clock() */
+static double start_together(struct start *s)
+{
+    const double begin = start_greatest(s, start_clock() + s->margin);
+
+    if (!s->one_clock) {
+        return start_clock();
+    }
+    if (start_clock() > begin && s->margin < START_MARGIN) {
+        s->margin *= 2.0;
+    }
+    while (start_clock() < begin) {
+        sched_yield();  /* a rank that is still in the barrier may be waiting for this core */
+    }
+    return begin;
+}
+
+#endif
