@@ -39,6 +39,7 @@
 #define GUARD_BYTE   0xA5
 #define CLEAR_BYTE   0x5A
 #define MIN_REPS     3
+#define SHORT        (16 * 1024)   /* bytes up to which a repetition costs little */
 #define CHECKS       10            /* repetitions checked per size, about */
 #define EFFICIENCY   0.955         /* payload per byte on a link: TCP over Ethernet, 1500-byte frames */
 
@@ -385,6 +386,7 @@ struct bench {
     int ranks;
     struct shape shape;
     struct start start;
+    int connected;     /* ranks have met, with each root */
     unsigned char *send_area, *recv_area;
     MPI_Request *requests;
     FILE *out;
@@ -906,11 +908,16 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
 }
 
 /* Each root once, so that connections between ranks are made before anything is timed: the first size of a run would
- * pay for them, and take its own number of repetitions from that. Without warm-up (-x 0) there is none of this. */
+ * pay for them, and take its own number of repetitions from that. So would each short one, for which a component may
+ * send along other ways. Without warm-up (-x 0) there is none of this. */
 static void connect_ranks(struct bench *b, struct point *pt)
 {
     const int rounds = b->first || 0 == b->warmup || 2 > b->ranks ? 0 : b->ranks;
 
+    if (b->connected && SHORT < pt->bytes) {
+        return;
+    }
+    b->connected = 1;
     take_variant(b, pt, 0);
     prepare(b, pt, 0, root_of(b, 0));
     for (int i = 0; i < rounds; ++i) {
@@ -1043,7 +1050,7 @@ static void shuffle(const struct bench *b, int rep, int *order)
 }
 
 /* Wrong values of all ranks, known at rank 0. */
-static long measure(struct bench *b, size_t bytes, int first_size)
+static long measure(struct bench *b, size_t bytes)
 {
     struct point pt = { .bytes = bytes, .unit = 0 == bytes % 8 ? 8 : 1,
                         .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
@@ -1052,9 +1059,7 @@ static long measure(struct bench *b, size_t bytes, int first_size)
     long wrong = 0;
 
     default_counts(b, bytes, &pt.reps, &warmup);
-    if (first_size) {
-        connect_ranks(b, &pt);
-    }
+    connect_ranks(b, &pt);
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
@@ -1600,7 +1605,7 @@ static int run_all(struct bench *b)
         print_header(b);
     }
     for (int i = 0; i < b->n_sizes; ++i) {
-        wrong += measure(b, b->sizes[i], 0 == i);
+        wrong += measure(b, b->sizes[i]);
     }
     noise_stop();
     free_communicators(b);
