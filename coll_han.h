@@ -141,6 +141,7 @@ enum { HAN_RADIX = 4 };
 typedef struct mca_coll_han_tree_t {
     bool made;
     int lane;
+    bool root_leads; /**< its node */
     mca_coll_adapt_tree_kind_t low, up;
     mca_coll_adapt_tree_t tree;
 } mca_coll_han_tree_t;
@@ -358,8 +359,9 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
 /* -- coll_han_alarm.c ---------------------------------------------------------------------------------------------- */
 
 /**
- * A rank on which a call fails that goes level by level goes on with its part, so that nobody waits for it in vain. What
- * it passes on is wrong then, and components inside the levels do not tell: therefore it tells all other ranks first.
+ * A rank on which a call fails that goes level by level goes on with its part, so that nobody waits for it in vain.
+ * What it passes on is wrong then, and components inside the levels do not tell: therefore it tells all other ranks
+ * first.
  */
 void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc);
 

@@ -13,9 +13,25 @@ static int rank_of_lane(const mca_coll_han_topology_t *topology, int group, int 
     return mca_coll_han_topology_group(topology, group)[lane % mca_coll_han_topology_group_size(topology, group)];
 }
 
+/* Which tree is wanted. */
+struct wanted {
+    const mca_coll_han_params_t *params;
+    int root;
+    int lane;
+    bool root_leads; /* its node, whoever does in this lane */
+};
+
+static int leader_of(const mca_coll_han_topology_t *topology, const struct wanted *wanted, int group)
+{
+    return wanted->root_leads && topology->group_of[wanted->root] == group
+               ? wanted->root
+               : rank_of_lane(topology, group, wanted->lane);
+}
+
 /* Children in both trees: those between the nodes first, for they are far away. */
-static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology, int lane,
-                         const int *members, const mca_coll_adapt_tree_t *up, const mca_coll_adapt_tree_t *low)
+static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topology_t *topology,
+                         const struct wanted *wanted, const int *members, const mca_coll_adapt_tree_t *up,
+                         const mca_coll_adapt_tree_t *low)
 {
     tree->child_count = up->child_count + low->child_count;
     tree->children = 0 == tree->child_count ? NULL : malloc((size_t) tree->child_count * sizeof(int));
@@ -23,7 +39,7 @@ static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topolog
         return 0 == tree->child_count ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     for (int i = 0; i < up->child_count; ++i) {
-        tree->children[i] = rank_of_lane(topology, up->children[i], lane);
+        tree->children[i] = leader_of(topology, wanted, up->children[i]);
     }
     for (int i = 0; i < low->child_count; ++i) {
         tree->children[up->child_count + i] = members[low->children[i]];
@@ -44,16 +60,17 @@ static int make_low(const mca_coll_han_module_t *module, mca_coll_adapt_tree_kin
 /*
  * A tree of the leaders, and one in each node, glued at the leaders (ADAPT paper, section 3.2.1). As with stages, a
  * root that does not lead its node sends to its node first, which reaches the leader. So only leaders talk to other
- * nodes, whatever the root: few connections, which matters where each costs something in every poll of the network.
+ * nodes, whatever the root: few connections, which matters where each costs something in every poll of the network. Of
+ * a message that is not cut nothing is under way meanwhile: there the root leads its node itself, one hop less.
  */
-static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_params_t *params, int root, int lane,
-                     mca_coll_adapt_tree_t *tree)
+static int make_tree(const mca_coll_han_module_t *module, const struct wanted *wanted, mca_coll_adapt_tree_t *tree)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
-    const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank], place = topology->place_of[rank];
+    const mca_coll_han_params_t *params = wanted->params;
+    const int root = wanted->root, rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
     const int *members = mca_coll_han_topology_group(topology, group);
     const int size = mca_coll_han_topology_group_size(topology, group), root_group = topology->group_of[root];
-    const int leader = topology->place_of[rank_of_lane(topology, group, lane)];
+    const int place = topology->place_of[rank], leader = topology->place_of[leader_of(topology, wanted, group)];
     mca_coll_adapt_tree_t up = { .parent = -1 }, low = { .parent = -1 };
     int rc
         = make_low(module, params->sbalg, size, root_group == group ? topology->place_of[root] : leader, place, &low);
@@ -66,37 +83,38 @@ static int make_tree(const mca_coll_han_module_t *module, const mca_coll_han_par
         if (-1 != low.parent) {
             tree->parent = members[low.parent];
         } else if (-1 != up.parent) {
-            tree->parent = rank_of_lane(topology, up.parent, lane);
+            tree->parent = leader_of(topology, wanted, up.parent);
         }
-        rc = glue_children(tree, topology, lane, members, &up, &low);
+        rc = glue_children(tree, topology, wanted, members, &up, &low);
     }
     module->adapt->tree_free(&up);
     module->adapt->tree_free(&low);
     return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-/* The tree of these kinds, this root and lane: kept in this place from an earlier call, or made. NULL: no memory. */
-static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
-                                              int place, int root, int lane)
+/* The tree that is wanted: kept in this place from an earlier call, or made. NULL: no memory. */
+static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const struct wanted *wanted, int place)
 {
     mca_coll_han_tree_t *kept = &module->trees[place % HAN_TREES_KEPT];
 
-    if (kept->made && kept->tree.root == root && kept->lane == lane && kept->low == params->sbalg
-        && kept->up == params->ibalg) {
+    if (kept->made && kept->tree.root == wanted->root && kept->lane == wanted->lane
+        && kept->root_leads == wanted->root_leads && kept->low == wanted->params->sbalg
+        && kept->up == wanted->params->ibalg) {
         return &kept->tree;
     }
     module->adapt->tree_free(&kept->tree);
-    kept->made = OMPI_SUCCESS == make_tree(module, params, root, lane, &kept->tree);
-    kept->lane = lane;
-    kept->low = params->sbalg;
-    kept->up = params->ibalg;
+    kept->made = OMPI_SUCCESS == make_tree(module, wanted, &kept->tree);
+    kept->lane = wanted->lane;
+    kept->root_leads = wanted->root_leads;
+    kept->low = wanted->params->sbalg;
+    kept->up = wanted->params->ibalg;
     return kept->made ? &kept->tree : NULL;
 }
 
 /*
- * The trees of a call, each kept in another place. Of several calls that are one: one for each, in the lane of its root,
- * so that all ranks of a node have a part in it. Of a ring: one for each node in each lane, rooted there. Otherwise one
- * for each lane.
+ * The trees of a call, each kept in another place. Of several calls that are one: one for each, in the lane of its
+ * root, so that all ranks of a node have a part in it. Of a ring: one for each node in each lane, rooted there.
+ * Otherwise one for each lane.
  */
 static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
                       const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
@@ -104,6 +122,7 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
     const mca_coll_han_topology_t *topology = &module->topology;
     const int nodes = topology->group_count;
     const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= nodes, chained = NULL != call->next;
+    const bool whole = 0 == params->ibs && 1 == params->lanes && !ring && !chained;
 
     if (NULL == module->trees) {
         module->trees = calloc(HAN_TREES_KEPT, sizeof(*module->trees));
@@ -116,11 +135,14 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
         for (int i = 0; i < (chained ? 1 : params->lanes); ++i) {
             for (int group = 0; group < (ring ? nodes : 1); ++group) {
                 const int root = ring ? rank_of_lane(topology, group, i) : part->root;
-                const int lane = chained ? topology->place_of[root] % params->lanes : i;
-                const int place = ring ? i * nodes + group
-                                       : topology->place_of[root] * nodes + topology->group_of[root] + i;
+                const struct wanted wanted = { .params = params,
+                                               .root = root,
+                                               .lane = chained ? topology->place_of[root] % params->lanes : i,
+                                               .root_leads = whole };
+                const int place
+                    = ring ? i * nodes + group : topology->place_of[root] * nodes + topology->group_of[root] + i;
 
-                trees[*count] = find_tree(module, params, place, root, lane);
+                trees[*count] = find_tree(module, &wanted, place);
                 if (NULL == trees[*count]) {
                     return OMPI_ERR_OUT_OF_RESOURCE;
                 }
