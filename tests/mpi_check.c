@@ -8,7 +8,8 @@
  *   mpi_check --seconds 60        for longer
  *   mpi_check --calls 1000        so many of each collective and form
  *   mpi_check --all               all there are; takes long
- *   mpi_check --random 60         random sequences on random communicators, for a minute (--spawn: with spawned ranks)
+ *   mpi_check --random 60         random sequences on random communicators, for a minute (--spawn: with spawned ranks);
+ *                                 with --seconds, after the calls that are drawn
  *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --seconds
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
  *
@@ -25,7 +26,7 @@
 
 static long segment = 1024;
 static long seed = 0;
-static long seconds = 10;
+static long seconds = 0;
 static long calls = 0;
 static long all = 0;
 static long only = -1;
@@ -336,6 +337,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: 1 to %d threads\n", argv[0], MOST_THREADS);
         return 1;
     }
+    if (0 == seconds && 0 == random_seconds && 0 == rounds) {
+        seconds = 10;
+    }
     settings_init();
     MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
@@ -351,12 +355,15 @@ int main(int argc, char **argv)
         t_start(0, "threads");
         run_threads();
         t_end();
-    } else if (0 < random_seconds || 0 < rounds) {
-        t_start((unsigned) random_seconds + T_LIMIT, "random sequences on random communicators");
-        run_random();
-        t_end();
     } else {
-        run_systematic();
+        if (0 < seconds) {
+            run_systematic();
+        }
+        if (0 < random_seconds || 0 < rounds) {
+            t_start((unsigned) random_seconds + T_LIMIT, "random sequences on random communicators");
+            run_random();
+            t_end();
+        }
     }
     say_known(false);
     /* In this order: Open MPI 4.1.4 crashes in an MPI_T_finalize that comes after MPI_Finalize, with any component. */

@@ -47,7 +47,7 @@ struct tune_gain {
 int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
                   const mca_coll_han_rules_t *rules, struct tune_gain *gains);
 
-/** Writes a table anew: rules that have gained less than 5 % over the built-in ones are left to these. */
+/** Writes a table anew: rules that are not TUNE_WORTH times as fast as the built-in ones are left to these. */
 int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains);
 
 #endif
