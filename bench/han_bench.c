@@ -894,13 +894,13 @@ static void default_counts(const struct bench *b, size_t bytes, int *reps, int *
     }
 }
 
-/* As many repetitions as fit, equal on all ranks. */
+/* As many repetitions as fit, with the wait for each, equal on all ranks. */
 static int fitting(const struct bench *b, int wanted, double micros, double share, int at_least)
 {
     double seconds = b->max_time * share;
 
     at_least = wanted < at_least ? wanted : at_least;
-    micros *= b->calls;
+    micros = micros * b->calls + 1e6 * b->start.waited * b->n_variants;
     if (seconds > 0.0 && micros > 0.0 && wanted * micros > 1e6 * seconds) {
         wanted = (int) (1e6 * seconds / micros);
     }

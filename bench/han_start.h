@@ -20,14 +20,16 @@
 #include <string.h>
 #include <time.h>
 
-#define START_FIRST_MARGIN 100e-6 /* seconds from the last rank's arrival on; doubled by a rank that was late ... */
-#define START_MARGIN       10e-3  /* ... up to this */
+#define START_LEAST 100e-6 /* seconds from the last rank's arrival on; a rank that was late doubles them, ... */
+#define START_MOST  5e-3   /* ... up to this, ... */
+#define START_DECAY 0.99   /* ... and in time they shrink: one rank may be late in a hundred repetitions */
 
 struct start {
     int rank, ranks;
     int tag;       /* of its messages, in MPI_COMM_WORLD */
     int one_clock;
     double margin; /* of this rank; the greatest counts */
+    double waited; /* seconds, the last time */
 };
 
 /* Seconds of the machine's clock, which is never set. */
@@ -73,7 +75,7 @@ static void start_open(struct start *s, int rank, int ranks, int tag)
 {
     char mine[64], other[64];
 
-    *s = (struct start){ .rank = rank, .ranks = ranks, .tag = tag, .margin = START_FIRST_MARGIN };
+    *s = (struct start){ .rank = rank, .ranks = ranks, .tag = tag, .margin = START_LEAST };
     start_boot_id(mine);
     MPI_Sendrecv(mine, sizeof(mine), MPI_CHAR, (rank + 1) % ranks, tag,
                  other, sizeof(other), MPI_CHAR, (rank - 1 + ranks) % ranks, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -83,17 +85,17 @@ static void start_open(struct start *s, int rank, int ranks, int tag)
 /* Waits for all ranks. @returns when they began, by start_clock() */
 static double start_together(struct start *s)
 {
-    const double begin = start_greatest(s, start_clock() + s->margin);
+    const double arrived = start_clock(), begin = start_greatest(s, arrived + s->margin);
 
     if (!s->one_clock) {
         return start_clock();
     }
-    if (start_clock() > begin && s->margin < START_MARGIN) {
-        s->margin *= 2.0;
-    }
+    s->margin *= start_clock() > begin ? 2.0 : START_DECAY;
+    s->margin = s->margin < START_LEAST ? START_LEAST : s->margin > START_MOST ? START_MOST : s->margin;
     while (start_clock() < begin) {
         sched_yield();  /* a rank that is still in the barrier may be waiting for this core */
     }
+    s->waited = begin - arrived;
     return begin;
 }
 
