@@ -17,7 +17,7 @@ t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
     failed=1
     shift 2
     (($# > 0)) || set -- "${t_notes[@]}"
-    (($# == 0)) || { cat -- "$@" 2>/dev/null | head -n 60 | sed 's/^/# /'; } || :
+    (($# == 0)) || { cat -- "$@" 2>/dev/null | head -n 200 | sed 's/^/# /'; } || :
 }
 
 t_check() {                         # t_check BEHAVIOUR COMMAND...
