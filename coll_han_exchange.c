@@ -10,12 +10,12 @@
 enum { NODE_WINDOW = 2, ROOT_WINDOW = 4, RECV_WINDOW = 16, BUFFERED = 16384 };
 
 /*
- * Writes the messages of a side: with all ranks or only with the root, in the order in which a rank sends (step 1) or
- * receives (step -1), its own node's last. Empty ones are left out, on both ends. In place, a root's own block is where
- * it belongs.
+ * Writes the messages of a side and adds up their bytes: with all ranks or only with the root, in the order in which a
+ * rank sends (step 1) or receives (step -1), its own node's last. Empty ones are left out, on both ends. In place, a
+ * root's own block is where it belongs.
  */
-static void add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args, bool send,
-                     mca_coll_adapt_schedule_t *schedule)
+static size_t add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args, bool send,
+                       mca_coll_adapt_schedule_t *schedule)
 {
     const mca_coll_han_topology_t *topology = &han->topology;
     const mca_coll_han_side_t *side = send ? &args->send : &args->recv;
@@ -25,9 +25,10 @@ static void add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t
     /* Of gather the sending side, of scatter the receiving one, is one block, and its only peer is the root. */
     const bool one_block = send ? HAN_GATHER == args->collective || HAN_GATHERV == args->collective
                                 : HAN_SCATTER == args->collective || HAN_SCATTERV == args->collective;
+    size_t bytes = 0;
 
     if (!one_block && -1 != args->root && rank != args->root) {
-        return;
+        return 0;
     }
     for (int i = 1; i <= groups; ++i) {
         const int other = (group + (step * i % groups) + groups) % groups;
@@ -42,6 +43,7 @@ static void add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t
                 || 0 == data.count * data.datatype->super.size) {
                 continue;
             }
+            bytes += data.count * data.datatype->super.size;
             if (send) {
                 mca_coll_adapt_schedule_send(schedule, data, peer);
             } else {
@@ -49,6 +51,7 @@ static void add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t
             }
         }
     }
+    return bytes;
 }
 
 int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
@@ -56,12 +59,15 @@ int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t 
     const mca_coll_han_topology_t *topology = &han->topology;
     const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
     mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->comm, NULL);
+    size_t bytes;
 
-    schedule.windows[0] = -1 != args->root ? ROOT_WINDOW : NODE_WINDOW < senders ? 1 : NODE_WINDOW / senders;
-    schedule.windows[1] = RECV_WINDOW;
     schedule.buffered = BUFFERED;
-    add_side(han, args, true, &schedule);
-    add_side(han, args, false, &schedule);
+    bytes = add_side(han, args, true, &schedule) + add_side(han, args, false, &schedule);
+    /* What is little in all is under way at once: then nothing has to be started when something else completes. */
+    if (BUFFERED < bytes / 2) {
+        schedule.windows[0] = -1 != args->root ? ROOT_WINDOW : NODE_WINDOW < senders ? 1 : NODE_WINDOW / senders;
+        schedule.windows[1] = RECV_WINDOW;
+    }
     mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);
     return han->adapt->perform(&schedule, (mca_coll_adapt_form_t) args->form, request);
 }
