@@ -59,12 +59,11 @@ int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t 
     const mca_coll_han_topology_t *topology = &han->topology;
     const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
     mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->comm, NULL);
-    size_t bytes;
+    const size_t sent = add_side(han, args, true, &schedule), received = add_side(han, args, false, &schedule);
 
     schedule.buffered = BUFFERED;
-    bytes = add_side(han, args, true, &schedule) + add_side(han, args, false, &schedule);
     /* What is little in all is under way at once: then nothing has to be started when something else completes. */
-    if (BUFFERED < bytes / 2) {
+    if (BUFFERED < sent || BUFFERED < received) {
         schedule.windows[0] = -1 != args->root ? ROOT_WINDOW : NODE_WINDOW < senders ? 1 : NODE_WINDOW / senders;
         schedule.windows[1] = RECV_WINDOW;
     }
