@@ -1030,7 +1030,8 @@ static void far_expect(const char *what, const unsigned char *buffer, uint32_t v
     t_expect(t_guarded(buffer), "%s: written outside of the buffer", what);
 }
 
-/* A few bytes each, so far apart that the last one is more than 2 GiB behind the first; most memory is never touched. */
+/* A few bytes each, so far apart that the last one is more than 2 GiB behind the first; most memory is never touched.
+ */
 static void elements_far_apart(void)
 {
     const size_t bytes = (size_t) (FAR_COUNT - 1) * FAR + sizeof(uint32_t);
@@ -1085,9 +1086,9 @@ static void more_than_2_gib(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment },  { "--seed", true, &seed },   { "--quick", false, &quick },
-            { "--threads", false, &threads }, { "--mixes", true, &mixes }, { "--strict", false, &strict },
-            { "--large", true, &large },      { "--far", false, &far },     { "--big", false, &big },
+        = { { "--segment", true, &segment },   { "--seed", true, &seed },   { "--quick", false, &quick },
+            { "--threads", false, &threads },  { "--mixes", true, &mixes }, { "--strict", false, &strict },
+            { "--large", true, &large },       { "--far", false, &far },    { "--big", false, &big },
             { "--blocking", false, &blocking } };
     static const struct t_behaviour long_ones[] = { { "reduces of long messages", long_reduces, 0 } };
     static const struct t_behaviour far_ones[]
@@ -1109,19 +1110,17 @@ int main(int argc, char **argv)
     mixes = 0 <= mixes ? mixes : quick ? 300 : 10000;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
-    if (0 < large) {
-        t_run(long_ones, COUNT(long_ones));
-        return t_finish("MPI_Finalize returns");
+    while (t_next_setting()) {
+        if (0 < large || far || big) {
+            t_run(0 < large ? long_ones : far ? far_ones : big_ones, 1);
+            continue;
+        }
+        for (int i = 0; i < COLLECTIVES * WAYS; i += blocking ? WAYS : 1) {
+            t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / WAYS], ways[i % WAYS]);
+            one_way((enum collective)(i / WAYS), (enum way)(i % WAYS));
+            t_end();
+        }
+        t_run(behaviours, blocking ? 1 : COUNT(behaviours));
     }
-    if (far || big) {
-        t_run(far ? far_ones : big_ones, 1);
-        return t_finish("MPI_Finalize returns");
-    }
-    for (int i = 0; i < COLLECTIVES * WAYS; i += blocking ? WAYS : 1) {
-        t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / WAYS], ways[i % WAYS]);
-        one_way((enum collective)(i / WAYS), (enum way)(i % WAYS));
-        t_end();
-    }
-    t_run(behaviours, blocking ? 1 : COUNT(behaviours));
     return t_finish("MPI_Finalize returns");
 }

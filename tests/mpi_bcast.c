@@ -720,6 +720,8 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     t_begin();
-    t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    while (t_next_setting()) {
+        t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    }
     return t_finish("MPI_Finalize returns");
 }

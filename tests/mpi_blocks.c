@@ -876,12 +876,14 @@ int main(int argc, char **argv)
     }
     MPI_Init(&argc, &argv);
     t_begin();
-    for (size_t i = 0; i < 2 * COUNT(collectives); ++i) {
-        t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / 2].name,
-                0 == i % 2 ? "blocking" : "nonblocking");
-        on_world(&collectives[i / 2], 0 != i % 2);
-        t_end();
+    while (t_next_setting()) {
+        for (size_t i = 0; i < 2 * COUNT(collectives); ++i) {
+            t_start(0, "%s, %s: all kinds, sizes and roots", collectives[i / 2].name,
+                    0 == i % 2 ? "blocking" : "nonblocking");
+            on_world(&collectives[i / 2], 0 != i % 2);
+            t_end();
+        }
+        t_run(behaviours, COUNT(behaviours));
     }
-    t_run(behaviours, COUNT(behaviours));
     return t_finish("MPI_Finalize returns");
 }

@@ -131,7 +131,8 @@ static void rounds(MPI_Comm (*make)(MPI_Comm comm))
     pages = resident() - pages;
     t_expect(heap < MOST_GROWTH, "%ld bytes of the heap were lost in %d rounds", heap, ROUNDS - WARM);
     /* ThreadSanitizer takes memory of its own as it goes. */
-    t_expect(pages < MOST_GROWTH || NULL != getenv("TSAN_OPTIONS"), "the process grew by %ld bytes in %d rounds", pages, ROUNDS - WARM);
+    t_expect(pages < MOST_GROWTH || NULL != getenv("TSAN_OPTIONS"), "the process grew by %ld bytes in %d rounds", pages,
+             ROUNDS - WARM);
     id_after = fresh_id();
     t_expect(id == id_after, "a new communicator had the id %d before, and %d after", id, id_after);
 }

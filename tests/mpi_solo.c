@@ -576,7 +576,9 @@ int main(int argc, char **argv)
     if (forever) {
         run_forever();
     }
-    t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    while (t_next_setting()) {
+        t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    }
     T_MPI(MPI_Op_free(&compose_op));
     T_MPI(MPI_Type_free(&gap_type));
     T_MPI(MPI_Type_free(&pair_type));

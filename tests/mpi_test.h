@@ -34,6 +34,7 @@
 #ifndef T_LIMIT
 #define T_LIMIT 60 /* seconds that a behaviour may take */
 #endif
+#define T_MOST_EACH 4 /* --each options */
 
 /** One line of the output. */
 struct t_behaviour {
@@ -65,6 +66,10 @@ static struct {
     bool keep_comm;           /**< t_finish() leaves the communicator to whoever wants it in MPI_Finalize */
     struct t_verdict verdict; /**< of the behaviour that runs now */
     char name[T_TEXT];        /**< its name, for the alarm */
+    int each_count;
+    int setting;                   /**< how many t_next_setting() has set */
+    const char *each[T_MOST_EACH]; /**< the texts behind --each */
+    char with[T_TEXT];             /**< the values that are set, in front of each name */
 } t;
 
 /* ---- what must hold ---- */
@@ -175,8 +180,10 @@ T_UNUSED __attribute__((format(printf, 2, 3))) static void t_start(unsigned limi
 {
     va_list arguments;
 
+    const int length = snprintf(t.name, sizeof(t.name), "%s", t.with);
+
     va_start(arguments, format);
-    vsnprintf(t.name, sizeof(t.name), format, arguments);
+    vsnprintf(t.name + length, sizeof(t.name) - (size_t) length, format, arguments);
     va_end(arguments);
     memset(&t.verdict, 0, sizeof(t.verdict));
     alarm(0 != limit ? limit : T_LIMIT);
@@ -213,15 +220,133 @@ T_UNUSED static void t_run(const struct t_behaviour *behaviours, size_t count)
     }
 }
 
+/* ---- parameters that a program sets for itself ---- */
+
+/*
+ * --each NAME[+NAME...]=VALUE[,VALUE...]: everything is run with each value of the parameters, which change through
+ * MPI's tools interface; where it is given more than once, with all combinations. One job does the work of many, each
+ * of which would take longer to start than to run.
+ */
+
+/* Part number of a text that has parts between separators, ended by stop or the text's end; false: it has fewer. */
+static bool t_part(const char *text, char separator, char stop, int number, char *part, size_t size)
+{
+    const char ends[] = { separator, stop, '\0' };
+
+    while (0 < number) {
+        text += strcspn(text, ends);
+        if (separator != *text) {
+            return false;
+        }
+        ++text;
+        --number;
+    }
+    snprintf(part, size, "%.*s", (int) strcspn(text, ends), text);
+    return true;
+}
+
+/* The number of a value's name; where the parameter takes any number, the number. */
+static bool t_value(MPI_T_enum names, const char *text, int *value)
+{
+    char name[T_TEXT], *end;
+    int count = 0, length = sizeof(name);
+
+    if (MPI_T_ENUM_NULL == names) {
+        *value = (int) strtol(text, &end, 0);
+        return '\0' == *end && '\0' != *text;
+    }
+    MPI_T_enum_get_info(names, &count, name, &length);
+    for (int i = 0; i < count; ++i) {
+        length = sizeof(name);
+        if (MPI_SUCCESS == MPI_T_enum_get_item(names, i, value, name, &length) && 0 == strcmp(name, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A parameter that isn't there, or doesn't take the value, ends the program: what follows would be for nothing. */
+static void t_write_parameter(const char *name, const char *text)
+{
+    int index, value, count, length = 0, verbosity, binding, scope;
+    MPI_T_enum names = MPI_T_ENUM_NULL;
+    MPI_T_cvar_handle handle;
+    MPI_Datatype type;
+
+    if (MPI_SUCCESS != MPI_T_cvar_get_index(name, &index)
+        || MPI_SUCCESS
+               != MPI_T_cvar_get_info(index, NULL, &length, &verbosity, &type, &names, NULL, NULL, &binding, &scope)
+        || MPI_INT != type || !t_value(names, text, &value)
+        || MPI_SUCCESS != MPI_T_cvar_handle_alloc(index, NULL, &handle, &count)) {
+        fprintf(stderr, "--each %s=%s: there is no such parameter, or it does not take that\n", name, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
+    }
+    if (MPI_SUCCESS != MPI_T_cvar_write(handle, &value)) {
+        fprintf(stderr, "--each %s=%s: it cannot be set\n", name, text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_T_cvar_handle_free(&handle);
+}
+
+/* Sets one value of an option; number becomes what is left for the next option. */
+static void t_write_each(const char *each, int *number)
+{
+    const char *values = strchr(each, '=');
+    char name[T_TEXT], value[T_TEXT] = "";
+    int count = 0;
+
+    if (NULL == values) {
+        fprintf(stderr, "--each %s: wanted NAME=VALUE,VALUE\n", each);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
+    }
+    while (t_part(values + 1, ',', '\0', count, value, sizeof(value))) {
+        ++count;
+    }
+    t_part(values + 1, ',', '\0', *number % count, value, sizeof(value));
+    *number /= count;
+    for (int i = 0; t_part(each, '+', '=', i, name, sizeof(name)); ++i) {
+        t_write_parameter(name, value);
+    }
+    snprintf(t.with + strlen(t.with), sizeof(t.with) - strlen(t.with), "%s%s", 0 == t.with[0] ? "" : ", ", value);
+}
+
+/** The next setting of the parameters of --each; true once where there are none. @returns false: that were all */
+T_UNUSED static bool t_next_setting(void)
+{
+    int provided, number = t.setting++;
+
+    t.with[0] = '\0';
+    if (0 == t.each_count) {
+        return 0 == number;
+    }
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    for (int i = 0; i < t.each_count; ++i) {
+        t_write_each(t.each[i], &number);
+    }
+    MPI_T_finalize();
+    if (0 < number) {
+        t.with[0] = '\0';
+        return false;
+    }
+    snprintf(t.with + strlen(t.with), sizeof(t.with) - strlen(t.with), ": ");
+    return true;
+}
+
 /* ---- a program ---- */
 
-/** Reads the options; ends the program at one that isn't known. */
+/** Reads the options, --each too; ends the program at one that isn't known. */
 T_UNUSED static void t_options(int argc, char **argv, const struct t_option *options, size_t count)
 {
     for (int i = 1; i < argc; ++i) {
         size_t o = 0;
         char *end = NULL;
 
+        if (0 == strcmp("--each", argv[i]) && i + 1 < argc && T_MOST_EACH > t.each_count) {
+            t.each[t.each_count++] = argv[++i];
+            continue;
+        }
         while (o < count && 0 != strcmp(argv[i], options[o].name)) {
             ++o;
         }
@@ -279,7 +404,8 @@ T_UNUSED static int t_finish(const char *finalize_name)
         printf("1..%d\n", t.lines);
         fflush(stdout);
     }
-    /* Rank 0 knows of all failures but this one, and must have printed them before mpirun ends the job because of one. */
+    /* Rank 0 knows of all failures but this one, and must have printed them before mpirun ends the job because of one.
+     */
     return (0 == t.rank && 0 != t.failed_lines) || t.verdict.failed ? 1 : 0;
 }
 

@@ -15,14 +15,16 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 . "$HERE/tap.sh"
 
 # One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
-# A letter instead of a part of the name stands for each of a list, and the row
-# for as many runs: SHAPE, MAP, UP, LOW, TREE, ALGORITHM, ONENODE, SINGLE and WAY are replaced in all columns.
+# A word instead of a part of the name stands for each of a list, and the row for
+# as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  ANY_UP,
+# ANY_LOW, ANY_TREE and ANY_WAY stand for a whole list, which --each of a program
+# goes through (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
-bcast by node, up UP, low LOW      | 5,3,4,1 | node |  90 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP --mca coll_han_bcast_low_module LOW | mpi_bcast --segment 1024 --quick --strict
+bcast by node, any modules         | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
 bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 65536 --quick --strict
-bcast, one rank a node, up UP      | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --quick --strict
-bcast, all sizes, up UP            | 4,4,4,4 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_bcast_up_module UP | mpi_bcast --segment 1024 --strict
+bcast, one rank a node             | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
+bcast, all sizes                   | 4,4,4,4 | slot | 240 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
 bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
 all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
 levels, 64 segments under way      | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
@@ -33,8 +35,8 @@ all forms, one rank a node         | 1,1,1,1 | slot | 120 |                     
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
 10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
 2,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
-adapt TREE                         | 5,3,4,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_algorithm TREE --mca coll_adapt_reduce_algorithm TREE --mca coll_adapt_allreduce_algorithm TREE --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick
-adapt allreduce by ALGORITHM       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_algorithm ALGORITHM --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict
+adapt over any tree                | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
+adapt allreduce without a tree     | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
 reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
 blocks by tree and exchange        | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
 blocks by leaders                  | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
@@ -58,16 +60,16 @@ a late node is not flooded         | 4,4,4,4 | slot |  60 |                     
 a ready call keeps its core        | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
 solo ONENODE, single copy SINGLE   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
-solo ONENODE, all by WAY            | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_bcast_algorithm WAY --mca coll_solo_reduce_algorithm WAY --mca coll_solo_allreduce_algorithm WAY --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_solo --communicators 20
+solo ONENODE, all by each way      | ONENODE | slot | 240 | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
 solo ONENODE, small segments       | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
 solo ONENODE, two sockets by MAP   | ONENODE | MAP | 180 | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
 solo, two sockets, small segments  | 5,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets by MAP, WAY       | 5,0,0,0 | MAP | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_bcast_algorithm WAY --mca coll_solo_allreduce_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+solo, two sockets by MAP, each way | 5,0,0,0 | MAP | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
 solo, two sockets by MAP, slices    | 5,0,0,0 | MAP | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
 check solo, two sockets            | 5,0,0,0 | node | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --seconds 3
-solo, all forms by WAY             | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY --mca coll_solo_reduce_algorithm WAY --mca coll_solo_allreduce_algorithm WAY | mpi_adapt --segment 1024 --quick --threads
-solo, bcast by WAY                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_bcast_algorithm WAY | mpi_bcast --segment 1024 --quick --strict
-solo, blocks by WAY                | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_gather_algorithm WAY --mca coll_solo_scatter_algorithm WAY --mca coll_solo_allgather_algorithm WAY --mca coll_solo_reduce_scatter_block_algorithm WAY --mca coll_solo_alltoall_algorithm WAY | mpi_blocks --quick
+solo, all forms by each way        | 4,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
+solo, bcast by each way            | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
+solo, blocks by each way           | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
 solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
 check solo 3 ranks                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
 check solo 8 ranks                 | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
@@ -78,11 +80,11 @@ reproducible, SHAPE by MAP         | SHAPE   | MAP  |  60 | --mca coll_han_repro
 results by placement               | 4,4,4,4 | slot |  60 |                                          | mpi_places --by-placement
 bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
 levels SHAPE by MAP                | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
-levels by node, up UP, low LOW      | 5,3,4,1 | node |  90 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple --mca coll_han_reduce_up_module UP --mca coll_han_reduce_low_module LOW --mca coll_han_allreduce_up_module UP --mca coll_han_allreduce_low_module LOW --mca coll_han_barrier_up_module UP --mca coll_han_barrier_low_module LOW | mpi_adapt --segment 1024 --quick --blocking
-levels by slot, up adapt, low LOW      | 5,3,4,1 | slot |  90 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple --mca coll_han_reduce_up_module adapt --mca coll_han_reduce_low_module LOW --mca coll_han_allreduce_up_module adapt --mca coll_han_allreduce_low_module LOW --mca coll_han_barrier_up_module adapt --mca coll_han_barrier_low_module LOW | mpi_adapt --segment 1024 --quick --blocking
-up_allreduce SHAPE, up UP          | SHAPE   | node |  90 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module UP | mpi_adapt --segment 1024 --quick --blocking
+levels by node, any modules        | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+levels by slot, up adapt, any low  | 5,3,4,1 | slot | 120 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+up_allreduce SHAPE                 | SHAPE   | node | 120 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
 levels, all roots                  | 5,3,4,1 | node | 180 | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
-levels, elements far apart, up UP  | 2,1,0,0 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_up_module UP --mca coll_han_reduce_up_module UP --mca coll_han_allreduce_up_module UP | mpi_adapt --far
+levels, elements far apart         | 2,1,0,0 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
 levels, past 2 GiB                 | 1,1,0,0 | slot | 180 | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
 communicators, threads, spawn      | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
 communicators, levels              | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
@@ -95,10 +97,10 @@ valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                     
 valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
-readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) UPS=(libnbc adapt) LOWS=(tuned basic sm solo) \
-    TREES=(binomial in_order_binomial binary pipeline chain linear knomial in_order_binary) \
-    ALGORITHMS=(ring recursive_doubling) ONENODES=(2,0,0,0 3,0,0,0 4,0,0,0 8,0,0,0) SINGLES=(on off) \
-    WAYS=(copy single_copy)
+readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) ONENODES=(2,0,0,0 3,0,0,0 4,0,0,0 8,0,0,0) \
+    SINGLES=(on off) \
+    ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) ANY_WAYS=(copy,single_copy) \
+    ANY_TREES=(binomial,in_order_binomial,binary,pipeline,chain,linear,knomial,in_order_binary)
 
 usage() {
     cat <<'END'
@@ -150,7 +152,7 @@ expand() {                          # expand ROW WORD...
 all_rows() {
     local row
     while read -r row; do
-        [[ -z $row ]] || expand "$row" SHAPE MAP UP LOW TREE ALGORITHM ONENODE SINGLE WAY
+        [[ -z $row ]] || expand "$row" SHAPE MAP ONENODE SINGLE ANY_UP ANY_LOW ANY_TREE ANY_WAY
     done <<<"$RUNS"
 }
 
