@@ -59,9 +59,10 @@ static bool settled(const struct tune_points *points, const struct tune_point *p
 {
     const struct tune_series *series = &point->entry->series;
 
+    /* What a call takes without HAN is told, and decides nothing; it may take longer than all tasks together. */
     return point->given_up
            || (series->count >= (size_t) points->way->least
-               && (series->count >= (size_t) points->way->most
+               && (TUNE_FALLBACK == point->run.kind || series->count >= (size_t) points->way->most
                    || tune_series_spread(series) <= points->way->precision));
 }
 
