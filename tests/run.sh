@@ -22,7 +22,7 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
 bcast by node, any modules         | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
-bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 65536 --quick --strict
+bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 12288 --quick --strict
 bcast, one rank a node             | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
 bcast, all sizes                   | 4,4,4,4 | slot | 240 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
 bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
@@ -35,7 +35,7 @@ all forms, one rank a node         | 1,1,1,1 | slot | 120 |                     
 all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
 10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
 2,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
-adapt over any tree                | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
+adapt over any tree                | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
 adapt allreduce without a tree     | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
 reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
 blocks by tree and exchange        | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
