@@ -14,8 +14,7 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 # name | limit in seconds | command; in this order, each in the build folder.
 # A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
 # "ok 3 - ... # SKIP why"), or none: then its exit code is one.  With "&" in
-# front it needs no more than a core, and runs beside those that follow, up to the
-# first without.
+# front it needs no more than a core, and runs beside the step that follows.
 readonly STEPS='
 gcc -Wall -Wextra -Werror   | 300 | build_gcc
 clang -Wall -Wextra -Werror | 300 | build_clang
@@ -29,7 +28,7 @@ virtual cluster             | 240 | tests/test_vcluster.sh
 bench                       | 240 | tests/test_bench.sh
 noise                       | 240 | tests/test_noise.sh
 tuner                       | 240 | tests/test_tune.sh
-build and install           | 400 | & tests/test_build.sh
+build and install           | 300 | tests/test_build.sh
 fuzz                        | 200 | & tests/fuzz.sh
 distcheck                   | 300 | distcheck
 '
@@ -180,8 +179,7 @@ clean_up() {
 }
 
 run_steps() {
-    local name limit command
-    local -a beside=()
+    local name limit command beside=''
     while IFS='|' read -r name limit command; do
         read -r name <<<"$name"
         [[ -n $name ]] || continue
@@ -191,19 +189,16 @@ run_steps() {
         elif [[ $command == build_gcc || $name == *"$only"* ]]; then
             start_step "$name" "$limit" "${command#& }"
             if [[ $command == '& '* ]]; then
-                beside+=("$name")
+                beside=$name
                 continue
             fi
             end_step "$name"
         fi
-        for name in "${beside[@]}"; do
-            end_step "$name"
-        done
-        beside=()
+        if [[ -n $beside && -z $list ]]; then
+            end_step "$beside"
+            beside=''
+        fi
     done <<<"$STEPS"
-    for name in "${beside[@]}"; do  # --only left out what follows
-        end_step "$name"
-    done
 }
 
 report() {

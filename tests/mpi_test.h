@@ -315,13 +315,15 @@ static void t_write_each(const char *each, int *number)
 /** The next setting of the parameters of --each; true once where there are none. @returns false: that were all */
 T_UNUSED static bool t_next_setting(void)
 {
-    int provided, number = t.setting++;
+    int level, provided, number = t.setting++;
 
     t.with[0] = '\0';
     if (0 == t.each_count) {
         return 0 == number;
     }
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    /* Open MPI's MPI_T_init_thread sets the level of MPI too. */
+    MPI_Query_thread(&level);
+    MPI_T_init_thread(level, &provided);
     for (int i = 0; i < t.each_count; ++i) {
         t_write_each(t.each[i], &number);
     }
