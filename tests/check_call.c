@@ -486,8 +486,7 @@ void call_start(struct call *c)
     }
     call_fill(c);
     call_expect_code(c, "the call", c->collective->start(c, &c->sides[INPUT].argument, &c->sides[OUTPUT].argument));
-    /* MPI lets the caller free them while the call is under way; coll/libnbc crashes where a persistent one is not yet.
-     */
+    /* MPI lets the caller free them while the call is under way; libnbc crashes on persistent ones that are not. */
     if (PERSISTENT != c->form) {
         free_types(c);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "check.h"
+#include "parameters.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,47 +47,36 @@ static int collective_of(const char *name, const char *component, const char **r
     return best;
 }
 
-static void add_values(struct variable *variable, MPI_T_enum values)
+static void add_values(struct variable *variable, MPI_T_enum names)
 {
-    int count = 0, length = NAME;
-    char name[NAME];
+    const int count = parameter_values(names);
 
-    MPI_T_enum_get_info(values, &count, name, &length);
-    for (int i = 0; i < count && i < MOST_VALUES; ++i) {
-        length = NAME;
-        if (MPI_SUCCESS
-            == MPI_T_enum_get_item(values, i, &variable->values[variable->count], variable->names[variable->count],
-                                   &length)) {
+    for (int i = 0; i < count && MOST_VALUES > variable->count; ++i) {
+        if (parameter_value(names, i, &variable->values[variable->count], variable->names[variable->count], NAME)) {
             ++variable->count;
         }
     }
 }
 
 /* Takes a variable where it is one of ours; a handle stays open for each. */
-static void add_variable(int index, const char *component)
+static void add_variable(const char *name, const char *component)
 {
-    char name[NAME * 2] = "";
     const char *rest;
-    int length = sizeof(name), verbosity, binding, scope, collective, count;
-    MPI_T_enum values = MPI_T_ENUM_NULL;
-    MPI_Datatype type;
-    struct variable *variable;
+    const int collective = collective_of(name, component, &rest);
+    struct variable variable = { .count = 0 };
+    MPI_T_enum names;
 
-    if (MPI_SUCCESS
-        != MPI_T_cvar_get_info(index, name, &length, &verbosity, &type, &values, NULL, NULL, &binding, &scope)) {
+    if (0 > collective || MOST_VARIABLES == found[collective].count
+        || !parameter_open(name, &names, &variable.handle)) {
         return;
     }
-    collective = collective_of(name, component, &rest);
-    if (0 > collective || MPI_INT != type || MPI_T_ENUM_NULL == values || MOST_VARIABLES == found[collective].count) {
+    snprintf(variable.name, sizeof(variable.name), "%s", rest);
+    add_values(&variable, names);
+    if (0 == variable.count) {
+        MPI_T_cvar_handle_free(&variable.handle);
         return;
     }
-    variable = &found[collective].variables[found[collective].count];
-    *variable = (struct variable){ .count = 0 };
-    snprintf(variable->name, sizeof(variable->name), "%s", rest);
-    add_values(variable, values);
-    if (0 < variable->count && MPI_SUCCESS == MPI_T_cvar_handle_alloc(index, NULL, &variable->handle, &count)) {
-        ++found[collective].count;
-    }
+    found[collective].variables[found[collective].count++] = variable;
 }
 
 void settings_open(const char *component)
@@ -95,7 +85,13 @@ void settings_open(const char *component)
 
     MPI_T_cvar_get_num(&count);
     for (int i = 0; i < count; ++i) {
-        add_variable(i, component);
+        char name[NAME * 2] = "";
+        int length = sizeof(name), verbosity, binding, scope;
+
+        if (MPI_SUCCESS
+            == MPI_T_cvar_get_info(i, name, &length, &verbosity, NULL, NULL, NULL, NULL, &binding, &scope)) {
+            add_variable(name, component);
+        }
     }
 }
 
@@ -103,12 +99,11 @@ void settings_open(const char *component)
 static void write_segment(const char *component, const struct collective *collective, const char *parameter, int bytes)
 {
     char name[NAME];
+    MPI_T_enum names;
     MPI_T_cvar_handle handle;
-    int index, count;
 
     snprintf(name, sizeof(name), "coll_%s_%s_%s", component, collective->name, parameter);
-    if (MPI_SUCCESS == MPI_T_cvar_get_index(name, &index)
-        && MPI_SUCCESS == MPI_T_cvar_handle_alloc(index, NULL, &handle, &count)) {
+    if (parameter_open(name, &names, &handle)) {
         MPI_T_cvar_write(handle, &bytes);
         MPI_T_cvar_handle_free(&handle);
     }

@@ -1030,8 +1030,7 @@ static void far_expect(const char *what, const unsigned char *buffer, uint32_t v
     t_expect(t_guarded(buffer), "%s: written outside of the buffer", what);
 }
 
-/* A few bytes each, so far apart that the last one is more than 2 GiB behind the first; most memory is never touched.
- */
+/* A few bytes each, so far apart that the last one is more than 2 GiB behind the first; most memory is not touched. */
 static void elements_far_apart(void)
 {
     const size_t bytes = (size_t) (FAR_COUNT - 1) * FAR + sizeof(uint32_t);

@@ -26,6 +26,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "parameters.h"
+
 #define T_UNUSED __attribute__((unused))
 #ifndef T_TEXT
 #define T_TEXT 256 /* of a line */
@@ -248,42 +250,32 @@ static bool t_part(const char *text, char separator, char stop, int number, char
 /* The number of a value's name; where the parameter takes any number, the number. */
 static bool t_value(MPI_T_enum names, const char *text, int *value)
 {
+    const int count = parameter_values(names);
     char name[T_TEXT], *end;
-    int count = 0, length = sizeof(name);
 
-    if (MPI_T_ENUM_NULL == names) {
-        *value = (int) strtol(text, &end, 0);
-        return '\0' == *end && '\0' != *text;
-    }
-    MPI_T_enum_get_info(names, &count, name, &length);
     for (int i = 0; i < count; ++i) {
-        length = sizeof(name);
-        if (MPI_SUCCESS == MPI_T_enum_get_item(names, i, value, name, &length) && 0 == strcmp(name, text)) {
+        if (parameter_value(names, i, value, name, sizeof(name)) && 0 == strcmp(name, text)) {
             return true;
         }
     }
-    return false;
+    *value = (int) strtol(text, &end, 0);
+    return MPI_T_ENUM_NULL == names && '\0' == *end && '\0' != *text;
 }
 
 /* A parameter that isn't there, or doesn't take the value, ends the program: what follows would be for nothing. */
 static void t_write_parameter(const char *name, const char *text)
 {
-    int index, value, count, length = 0, verbosity, binding, scope;
-    MPI_T_enum names = MPI_T_ENUM_NULL;
+    MPI_T_enum names;
     MPI_T_cvar_handle handle;
-    MPI_Datatype type;
+    int value;
 
-    if (MPI_SUCCESS != MPI_T_cvar_get_index(name, &index)
-        || MPI_SUCCESS
-               != MPI_T_cvar_get_info(index, NULL, &length, &verbosity, &type, &names, NULL, NULL, &binding, &scope)
-        || MPI_INT != type || !t_value(names, text, &value)
-        || MPI_SUCCESS != MPI_T_cvar_handle_alloc(index, NULL, &handle, &count)) {
-        fprintf(stderr, "--each %s=%s: there is no such parameter, or it does not take that\n", name, text);
+    if (!parameter_open(name, &names, &handle)) {
+        fprintf(stderr, "--each %s=%s: there is no such parameter\n", name, text);
         MPI_Abort(MPI_COMM_WORLD, 1);
         return;
     }
-    if (MPI_SUCCESS != MPI_T_cvar_write(handle, &value)) {
-        fprintf(stderr, "--each %s=%s: it cannot be set\n", name, text);
+    if (!t_value(names, text, &value) || MPI_SUCCESS != MPI_T_cvar_write(handle, &value)) {
+        fprintf(stderr, "--each %s=%s: the parameter does not take that\n", name, text);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_T_cvar_handle_free(&handle);
@@ -315,19 +307,15 @@ static void t_write_each(const char *each, int *number)
 /** The next setting of the parameters of --each; true once where there are none. @returns false: that were all */
 T_UNUSED static bool t_next_setting(void)
 {
-    int level, provided, number = t.setting++;
+    int number = t.setting++;
 
     t.with[0] = '\0';
     if (0 == t.each_count) {
         return 0 == number;
     }
-    /* Open MPI's MPI_T_init_thread sets the level of MPI too. */
-    MPI_Query_thread(&level);
-    MPI_T_init_thread(level, &provided);
     for (int i = 0; i < t.each_count; ++i) {
         t_write_each(t.each[i], &number);
     }
-    MPI_T_finalize();
     if (0 < number) {
         t.with[0] = '\0';
         return false;
@@ -372,6 +360,7 @@ T_UNUSED static void t_options(int argc, char **argv, const struct t_option *opt
 T_UNUSED static void t_begin(void)
 {
     struct sigaction action;
+    int level, provided;
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_dup(MPI_COMM_WORLD, &t.comm);
@@ -380,6 +369,10 @@ T_UNUSED static void t_begin(void)
     memset(&action, 0, sizeof(action));
     action.sa_handler = t_hung;
     sigaction(SIGALRM, &action, NULL);
+    if (0 < t.each_count) {
+        MPI_Query_thread(&level);
+        MPI_T_init_thread(level, &provided);
+    }
 }
 
 /**
@@ -395,6 +388,9 @@ T_UNUSED static int t_finish(const char *finalize_name)
     if (!t.keep_comm) {
         MPI_Comm_free(&t.comm);
     }
+    if (0 < t.each_count) {
+        MPI_T_finalize();
+    }
     rc = MPI_Finalize();
     /* Behaviours may have run in it. */
     t_start(0, "%s", finalize_name);
@@ -406,8 +402,7 @@ T_UNUSED static int t_finish(const char *finalize_name)
         printf("1..%d\n", t.lines);
         fflush(stdout);
     }
-    /* Rank 0 knows of all failures but this one, and must have printed them before mpirun ends the job because of one.
-     */
+    /* Rank 0 knows of all failures but this one, and must have printed them before mpirun ends the job for it. */
     return (0 == t.rank && 0 != t.failed_lines) || t.verdict.failed ? 1 : 0;
 }
 
