@@ -1585,7 +1585,7 @@ static int run_all(struct bench *b)
         return EXIT_USAGE;
     }
     find_nodes(b);
-    start_open(&b->start, b->rank, b->ranks, TAG_BARRIER);
+    start_open(&b->start, MPI_COMM_WORLD, TAG_BARRIER);
     allocate_areas(b);
     if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
         fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));

@@ -9,7 +9,7 @@
  * As You Think", IEEE TPDS 27 (12), 2016, section 3).  That needs one clock: ranks on one machine have it, also where
  * its nodes are virtual.  Elsewhere the barrier alone has to do.
  *
- * Included once, by han_bench.c.
+ * Included by one source file of a program: bench/han_bench.c, tune/tune_engine.c.
  */
 #ifndef HAN_START_H
 #define HAN_START_H
@@ -25,8 +25,9 @@
 #define START_DECAY 0.99   /* ... and in time they shrink: one rank may be late in a hundred repetitions */
 
 struct start {
+    MPI_Comm comm;
     int rank, ranks;
-    int tag;       /* of its messages, in MPI_COMM_WORLD */
+    int tag;       /* of its messages, in comm */
     int one_clock;
     double margin; /* of this rank; the greatest counts */
     double waited; /* seconds, the last time */
@@ -49,7 +50,7 @@ static double start_greatest(const struct start *s, double value)
 
         MPI_Sendrecv(&value, 1, MPI_DOUBLE, (s->rank + distance) % s->ranks, s->tag,
                      &other, 1, MPI_DOUBLE, (s->rank - distance + s->ranks) % s->ranks, s->tag,
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                     s->comm, MPI_STATUS_IGNORE);
         value = other > value ? other : value;
     }
     return value;
@@ -71,14 +72,16 @@ static void start_boot_id(char id[64])
 }
 
 /* Collective. Whether all ranks have one clock: each compares with the rank before it. */
-static void start_open(struct start *s, int rank, int ranks, int tag)
+static void start_open(struct start *s, MPI_Comm comm, int tag)
 {
     char mine[64], other[64];
 
-    *s = (struct start){ .rank = rank, .ranks = ranks, .tag = tag, .margin = START_LEAST };
+    *s = (struct start){ .comm = comm, .tag = tag, .margin = START_LEAST };
+    MPI_Comm_rank(comm, &s->rank);
+    MPI_Comm_size(comm, &s->ranks);
     start_boot_id(mine);
-    MPI_Sendrecv(mine, sizeof(mine), MPI_CHAR, (rank + 1) % ranks, tag,
-                 other, sizeof(other), MPI_CHAR, (rank - 1 + ranks) % ranks, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(mine, sizeof(mine), MPI_CHAR, (s->rank + 1) % s->ranks, tag,
+                 other, sizeof(other), MPI_CHAR, (s->rank - 1 + s->ranks) % s->ranks, tag, comm, MPI_STATUS_IGNORE);
     s->one_clock = 0.0 == start_greatest(s, '\0' == mine[0] || 0 != memcmp(mine, other, sizeof(mine)) ? 1.0 : 0.0);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/han_start.h"
 #include "tune_engine.h"
 
 enum { TAG = 4711 };
@@ -12,6 +13,7 @@ struct tune_engine {
     MPI_Comm comm;
     int rank, size;
     mca_coll_han_module_t *han;
+    struct start start;
     char *send, *recv;
     mca_coll_han_step_t steps[TUNE_MOST_STEPS];
     double *own;             /* [TUNE_MOST_STEPS] seconds of this rank's steps */
@@ -96,6 +98,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
         }
         return -1;
     }
+    start_open(&engine->start, comm, TAG);
     *made = engine;
     return 0;
 }
@@ -166,17 +169,6 @@ void tune_engine_task_name(const struct tune_engine *engine, const struct tune_c
 
 /* ---- a run ---- */
 
-/* Everybody hears of everybody, in messages: no component is asked. */
-static void start_together(const struct tune_engine *engine)
-{
-    char in, out = 0;
-
-    for (int distance = 1; distance < engine->size; distance *= 2) {
-        MPI_Sendrecv(&out, 1, MPI_CHAR, (engine->rank + distance) % engine->size, TAG, &in, 1, MPI_CHAR,
-                     (engine->rank + engine->size - distance) % engine->size, TAG, engine->comm, MPI_STATUS_IGNORE);
-    }
-}
-
 static int call(const struct tune_engine *engine, const struct tune_run *run)
 {
     const int elements = run->bytes < sizeof(float) ? 1 : (int) (run->bytes / sizeof(float));
@@ -239,7 +231,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     mca_coll_han_params_t params = run->config.params;
     struct report report = { .steady = -1 };
     bool settled = true;
-    double start;
+    double begin;
 
     memset(result, 0, sizeof(*result));
     if (TUNE_FALLBACK == run->kind) {
@@ -247,10 +239,9 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     }
     engine->han->tune->force(engine->han, TUNE_BUILTIN == run->kind ? NULL : &params,
                              TUNE_TASK == run->kind ? &watch : NULL);
-    start_together(engine);
-    start = MPI_Wtime();
+    begin = start_together(&engine->start);
     report.rc = call(engine, run);
-    report.seconds = MPI_Wtime() - start;
+    report.seconds = start_clock() - begin;
     engine->han->tune->force(engine->han, NULL, NULL);
     if (TUNE_TASK == run->kind) {
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;
