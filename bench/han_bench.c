@@ -73,7 +73,7 @@ struct segment {
     int count;
 };
 
-enum who { NOBODY, ROOT, EVERYONE };
+enum who { NOBODY, ROOT, EVERYONE, NOT_FIRST };
 
 struct side {
     enum who who;
@@ -81,7 +81,7 @@ struct side {
 };
 
 /* Whose operands are combined. */
-enum reduces { NONE, ALL, LOWER };
+enum reduces { NONE, ALL, UP_TO_OWN, BELOW_OWN };
 
 struct collective {
     const char *name;
@@ -201,6 +201,11 @@ static void run_scan(const struct call *c)
     MPI_Scan(c->send, c->recv, c->count, c->type, c->op, c->comm);
 }
 
+static void run_exscan(const struct call *c)
+{
+    MPI_Exscan(c->send, c->recv, c->count, c->type, c->op, c->comm);
+}
+
 static void run_barrier(const struct call *c)
 {
     MPI_Barrier(c->comm);
@@ -313,7 +318,9 @@ static const struct collective collectives[] = {
     { "reduce_scatter", "as reduce_scatter_block",
       { EVERYONE, 1 }, { EVERYONE, 0 }, ALL, 0, run_reduce_scatter, NULL, bound_others },
     { "scan", "the sum over the ranks up to the own one, at every rank",
-      { EVERYONE, 0 }, { EVERYONE, 0 }, LOWER, 0, run_scan, NULL, bound_one },
+      { EVERYONE, 0 }, { EVERYONE, 0 }, UP_TO_OWN, 0, run_scan, NULL, bound_one },
+    { "exscan", "the sum over the ranks below the own one, at every rank but 0",
+      { EVERYONE, 0 }, { NOT_FIRST, 0 }, BELOW_OWN, 0, run_exscan, NULL, bound_one },
     { "barrier", "wait for all ranks; the size does not matter",
       { NOBODY, 0 },   { NOBODY, 0 },   NONE, 0, run_barrier, NULL, bound_none },
     { "ibcast", "nonblocking bcast, waited for at once",
@@ -655,8 +662,10 @@ static struct pattern expected_block(const struct bench *b, uint64_t seed, int r
     struct pattern p = sent_block(coll, seed, from, coll->send.many ? b->rank : 0);
 
     if (coll->reduces) {
+        const int ranks = UP_TO_OWN == coll->reduces ? b->rank + 1 : BELOW_OWN == coll->reduces ? b->rank : b->ranks;
+
         p.weight = p.mask = 0;
-        for (int r = 0; r < (LOWER == coll->reduces ? b->rank + 1 : b->ranks); ++r) {
+        for (int r = 0; r < ranks; ++r) {
             p.weight += weight_of(seed, r);
             p.mask ^= weight_of(seed, r);
         }
@@ -666,7 +675,7 @@ static struct pattern expected_block(const struct bench *b, uint64_t seed, int r
 
 static int blocks(const struct bench *b, struct side side, int root)
 {
-    int here = EVERYONE == side.who || (ROOT == side.who && root == b->rank);
+    int here = EVERYONE == side.who || (ROOT == side.who && root == b->rank) || (NOT_FIRST == side.who && 0 < b->rank);
 
     return here ? (side.many ? b->ranks : 1) : 0;
 }

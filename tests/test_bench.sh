@@ -132,7 +132,7 @@ t_run 2 -- --sizes 8 -M 1K
 t_result $? 'a size that needs too much memory is left out with a message'
 
 bad=
-for name in reduce allreduce allgather alltoall gather scatter reduce_scatter_block allgatherv alltoallv gatherv scatterv reduce_scatter scan barrier ibcast \
+for name in reduce allreduce allgather alltoall gather scatter reduce_scatter_block allgatherv alltoallv gatherv scatterv reduce_scatter scan exscan barrier ibcast \
     ireduce iallreduce; do
     t_run 3 -- "$name" --sizes 3,8,1000 -i 6 -x 1
     ((code == 0)) || bad+=" $name"
