@@ -16,38 +16,22 @@
 
 /* -- tune_model.c: samples, and what they tell --------------------------------------------------------------------- */
 
-/** Straight lines of which a sample keeps the highest ones. */
-enum { TUNE_MOST_LINES = 4 };
-
-/** A rank's time of u segments: base + (u - the segments measured) * steady. */
-struct tune_line {
-    double base;
-    double steady; /**< what a segment more costs, once the pipeline is full; negative: not known */
-};
-
-/** One run of some segments. */
-struct tune_sample {
-    double seconds; /**< of the slowest rank */
-    int line_count; /**< 0: the steps were not looked at */
-    struct tune_line lines[TUNE_MOST_LINES];
-};
-
 /** Runs of the same. */
 struct tune_series {
-    struct tune_sample *samples; /**< [count] */
+    double *samples; /**< [count] seconds of the slowest rank */
     size_t count;
     size_t room;
 };
 
 /** Adds a sample; returns 0, or -1 where memory is short. */
-int tune_series_add(struct tune_series *series, const struct tune_sample *sample);
+int tune_series_add(struct tune_series *series, double seconds);
 
 void tune_series_free(struct tune_series *series);
 
 /** The median of some values, which are put in order; NAN where there are none. */
 double tune_median(double *values, size_t count);
 
-/** Median of the samples' seconds; NAN where there are none. */
+/** Median of the samples; NAN where there are none. */
 double tune_series_median(const struct tune_series *series);
 
 /**
@@ -72,45 +56,24 @@ size_t tune_series_outliers(const struct tune_series *series);
 double tune_model_steady(const double *seconds, size_t count, size_t lag, size_t depth, bool *settled);
 
 /**
- * The highest of the ranks' lines, for any number of segments from those measured on.
+ * What each segment costs that follows the first (HAN paper, equations 3 and 4): a run of one segment has all tasks of
+ * the pipeline's head and tail, and what more a longer run takes are its full ones. NAN: not known.
  *
- * @param lines [count] of all ranks; they are put in another order
- * @param kept [TUNE_MOST_LINES]
- * @returns how many there are; with more than TUNE_MOST_LINES of them the one with most work per segment is kept
+ * @param first the time of one segment
+ * @param many runs of several
+ * @param measured segments in many
  */
-int tune_model_envelope(struct tune_line *lines, size_t count, struct tune_line *kept);
-
-/** What a segment costs once the pipeline is full, on the rank where it costs most; NAN where no run tells. */
-double tune_model_slope(const struct tune_series *many);
-
-/** What one of the segments that are under way together costs: by the time of one, and runs of some; NAN: not known. */
 double tune_model_step(double first, const struct tune_series *many, size_t measured);
 
 /**
- * The time of u segments where only a few were run: those that are under way together cost a step each, all others the
- * slope.
+ * The time of u segments.
  *
  * @param first of one segment
+ * @param step what each of the others costs, as far as they are under way together
  * @param depth segments that are under way together
- * @param slope NAN: not known, and a step stands for it
+ * @param slope what each segment costs after these; NAN: a step
  */
-double tune_model_few(double first, double step, size_t u, size_t depth, double slope);
-
-/**
- * The time of a collective of u segments (HAN paper, equations 3 and 4): what the first and the last tasks cost, and
- * the settled task for each segment between them; the maximum over the ranks, the median over the samples.
- *
- * Where only a few segments were run: as tune_model_few().
- *
- * @param first the time of one segment
- * @param many runs of several, steps looked at; may be empty where u is 1
- * @param measured segments in many
- * @param depth segments that are under way together
- * @param slope what a segment costs, known from elsewhere; NAN: it is not
- * @returns NAN where samples are missing
- */
-double tune_model_estimate(double first, const struct tune_series *many, size_t measured, size_t u, size_t depth,
-                           double slope);
+double tune_model_estimate(double first, double step, size_t u, size_t depth, double slope);
 
 /** Segments to be run for the settled cost to be seen: until the pipeline is full, and at least two bunches more. */
 size_t tune_model_segments(size_t lag, size_t depth);
@@ -208,7 +171,7 @@ int tune_store_open(struct tune_store *store, const char *path, const char *mach
 struct tune_entry *tune_store_entry(struct tune_store *store, const struct tune_entry *like);
 
 /** Notes a sample, in memory and in the file. 0, or -1 where it cannot be written. */
-int tune_store_add(struct tune_store *store, struct tune_entry *entry, const struct tune_sample *sample);
+int tune_store_add(struct tune_store *store, struct tune_entry *entry, double seconds);
 
 /** Notes how long a search has taken. */
 int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds);

@@ -16,10 +16,9 @@ struct tune_engine {
     struct start start;
     char *send, *recv;
     mca_coll_han_step_t steps[TUNE_MOST_STEPS];
-    double *own;             /* [TUNE_MOST_STEPS] seconds of this rank's steps */
-    double *all;             /* rank 0: [size][TUNE_MOST_STEPS] */
-    struct tune_line *lines; /* rank 0: [size] */
-    struct report *reports;  /* rank 0: [size] */
+    double *own;            /* [TUNE_MOST_STEPS] seconds of this rank's steps */
+    double *all;            /* rank 0: [size][TUNE_MOST_STEPS] */
+    struct report *reports; /* rank 0: [size] */
 };
 
 /* What each rank tells rank 0 of a run. */
@@ -81,9 +80,8 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     }
     if (good && 0 == engine->rank) {
         engine->all = calloc((size_t) engine->size * TUNE_MOST_STEPS, sizeof(double));
-        engine->lines = calloc((size_t) engine->size, sizeof(*engine->lines));
         engine->reports = calloc((size_t) engine->size, sizeof(*engine->reports));
-        good = NULL != engine->all && NULL != engine->lines && NULL != engine->reports;
+        good = NULL != engine->all && NULL != engine->reports;
     }
     if (good) {
         /* Calloc's pages are touched here, and not in the first run. */
@@ -109,7 +107,6 @@ void tune_engine_close(struct tune_engine *engine)
     free(engine->recv);
     free(engine->own);
     free(engine->all);
-    free(engine->lines);
     free(engine->reports);
     free(engine);
 }
@@ -201,9 +198,8 @@ static void gather_steps(struct tune_engine *engine, struct tune_result *result)
     result->steps = engine->all;
 }
 
-static void sum_up(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
+static void sum_up(const struct tune_engine *engine, struct tune_result *result)
 {
-    bool steady = TUNE_TASK == run->kind;
     double steepest = -1;
 
     result->settled = true;
@@ -211,17 +207,12 @@ static void sum_up(struct tune_engine *engine, const struct tune_run *run, struc
         const struct report *report = &engine->reports[rank];
 
         result->rc = 0 == result->rc ? (int) report->rc : result->rc;
-        result->sample.seconds = report->seconds > result->sample.seconds ? report->seconds : result->sample.seconds;
+        result->seconds = report->seconds > result->seconds ? report->seconds : result->seconds;
         /* What others wait for counts; the root's first segments go into buffers, and it sees the link later. */
         if (report->steady > steepest) {
             steepest = report->steady;
             result->settled = 0 != report->settled;
         }
-        engine->lines[rank] = (struct tune_line){ report->seconds, report->steady };
-        steady = steady && 0 <= report->steady;
-    }
-    if (steady) {
-        result->sample.line_count = tune_model_envelope(engine->lines, (size_t) engine->size, result->sample.lines);
     }
 }
 
@@ -255,7 +246,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     report.settled = settled;
     MPI_Gather(&report, REPORT, MPI_DOUBLE, engine->reports, REPORT, MPI_DOUBLE, 0, engine->comm);
     if (0 == engine->rank) {
-        sum_up(engine, run, result);
+        sum_up(engine, result);
     }
     if (run->steps) {
         gather_steps(engine, result);

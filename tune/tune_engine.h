@@ -26,9 +26,9 @@ struct tune_run {
 
 /** What it told; complete on rank 0. */
 struct tune_result {
-    int rc; /**< the first error of any rank; 0: there was none */
-    struct tune_sample sample;
-    bool settled; /**< the cost of the full steps was */
+    int rc;         /**< the first error of any rank; 0: there was none */
+    double seconds; /**< of the slowest rank */
+    bool settled;   /**< the cost of the full steps was */
     size_t step_count;
     unsigned tasks[TUNE_MOST_STEPS];
     const double *steps; /**< [leaders][step_count] seconds, where they are wanted; until the next run */

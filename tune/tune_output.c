@@ -176,7 +176,7 @@ static int measure(struct tune_engine *engine, const struct tune_way *way, const
             fprintf(stderr, "han_tune: %s: error %d\n", rule->text, result.rc);
             rc = -1;
         } else {
-            rc = tune_series_add(&series[i % 3], &result.sample);
+            rc = tune_series_add(&series[i % 3], result.seconds);
         }
     }
     for (int i = 0; i < 3; ++i) {

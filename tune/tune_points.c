@@ -241,7 +241,7 @@ int tune_points_measure(struct tune_points *points, long number)
         point->given_up = true;
         return 0;
     }
-    if (0 != tune_store_add(points->store, point->entry, &result.sample)) {
+    if (0 != tune_store_add(points->store, point->entry, result.seconds)) {
         fprintf(stderr, "han_tune: a measurement could not be written\n");
         return -1;
     }

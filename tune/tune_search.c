@@ -53,23 +53,6 @@ static const struct tune_series *series_of(const struct search *search, long poi
     return tune_points_series(&search->points, point);
 }
 
-/* What a segment costs in a full pipeline, by candidates with other segments: the median. NAN where there are none. */
-static double slope(const struct search *search, const struct candidate *candidate)
-{
-    double slopes[RELATIVES];
-    int count = 0;
-
-    for (int i = 0; i < candidate->relative_count; ++i) {
-        const struct candidate *relative = &search->candidates[candidate->relatives[i]];
-        const double value = tune_model_slope(series_of(search, relative->many));
-
-        if (!isnan(value)) {
-            slopes[count++] = value * (double) candidate->config.params.fs / (double) relative->config.params.fs;
-        }
-    }
-    return tune_median(slopes, (size_t) count);
-}
-
 /* Of one segment. */
 static double first_of(const struct search *search, const struct candidate *candidate)
 {
@@ -84,22 +67,34 @@ static double first_of(const struct search *search, const struct candidate *cand
     return sum;
 }
 
-/* Of u segments, a task mode's. */
-static double compose(const struct search *search, const struct candidate *candidate, size_t u)
+/* Of a segment that follows the first: by its own runs, or in proportion to segments of half the size. */
+static double step_of(const struct search *search, const struct candidate *candidate)
 {
-    const struct candidate *half = -1 == candidate->half ? NULL : &search->candidates[candidate->half];
-    const double first = first_of(search, candidate);
-    const size_t depth = (size_t) candidate->config.params.depth;
-    double step;
+    const bool own = -1 == candidate->half;
+    const struct candidate *teller = own ? candidate : &search->candidates[candidate->half];
+    const double first = first_of(search, teller);
 
-    if (NULL == half || 1 == u) {
-        return tune_model_estimate(first, series_of(search, candidate->many),
-                                   -1 == candidate->many ? 1 : search->points.list[candidate->many].segments, u, depth,
-                                   slope(search, candidate));
+    return -1 == teller->many ? NAN
+                              : (own ? 1 : first_of(search, candidate) / first)
+                                    * tune_model_step(first, series_of(search, teller->many),
+                                                      search->points.list[teller->many].segments);
+}
+
+/* What a segment costs in a full pipeline, by candidates with other segments: the median. NAN where there are none. */
+static double slope(const struct search *search, const struct candidate *candidate)
+{
+    double slopes[RELATIVES];
+    int count = 0;
+
+    for (int i = 0; i < candidate->relative_count; ++i) {
+        const struct candidate *relative = &search->candidates[candidate->relatives[i]];
+        const double value = step_of(search, relative);
+
+        if (!isnan(value)) {
+            slopes[count++] = value * (double) candidate->config.params.fs / (double) relative->config.params.fs;
+        }
     }
-    step = tune_model_step(first_of(search, half), series_of(search, half->many),
-                           search->points.list[half->many].segments);
-    return tune_model_few(first, step * first / first_of(search, half), u, depth, slope(search, candidate));
+    return tune_median(slopes, (size_t) count);
 }
 
 /* NAN where it is not known, or the configuration is none for this message. */
@@ -113,7 +108,8 @@ static double estimate(const struct search *search, const struct candidate *cand
         return NAN;
     }
     if (-1 == candidate->first) {
-        return compose(search, candidate, (bytes + fs - 1) / fs);
+        return tune_model_estimate(first_of(search, candidate), step_of(search, candidate), (bytes + fs - 1) / fs,
+                                   (size_t) candidate->config.params.depth, slope(search, candidate));
     }
     for (int i = 0; i < number; ++i) {
         point += tune_space_serves(search->space, &candidate->config, message(search, collective, i)) ? 1 : 0;
@@ -408,7 +404,7 @@ static bool wins(const struct tune_series *mine, const struct tune_series *other
         return false;
     }
     for (size_t i = 1; i <= TURNS; ++i) {
-        won += mine->samples[mine->count - i].seconds < other->samples[other->count - i].seconds ? 1 : 0;
+        won += mine->samples[mine->count - i] < other->samples[other->count - i] ? 1 : 0;
     }
     return 4 * won >= 3 * TURNS;
 }

@@ -2,9 +2,9 @@
 /*
  * Measurements are kept as CSV, a line each, written at once: who is interrupted loses nothing. A text in front says
  * where they were made.
- *     # han_tune 1: MACHINE
- *     kind,nodes,ppn,collective,bytes,seconds,lines,parameters
- *     task,4,4,bcast,655360,0.031,0.031:0.0027,algorithm=pipeline fs=64K ...
+ *     # han_tune 2: MACHINE
+ *     kind,nodes,ppn,collective,bytes,seconds,parameters
+ *     task,4,4,bcast,655360,0.031,algorithm=pipeline fs=64K ...
  */
 #include "tune.h"
 
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TITLE "# han_tune 1: "
-#define COLUMNS "kind,nodes,ppn,collective,bytes,seconds,lines,parameters\n"
+#define TITLE "# han_tune 2: "
+#define COLUMNS "kind,nodes,ppn,collective,bytes,seconds,parameters\n"
 
 static const char *const kinds[TUNE_KIND_COUNT]
     = { [TUNE_TASK] = "task", [TUNE_WHOLE] = "whole", [TUNE_BUILTIN] = "builtin", [TUNE_FALLBACK] = "fallback" };
@@ -91,29 +91,12 @@ static bool read_number(const char *text, double least, double *value)
     return '\0' == *end && isfinite(*value) && *value >= least;
 }
 
-static bool read_lines(const char *text, struct tune_sample *sample)
-{
-    int used = 0;
-
-    while (NULL != text && '\0' != *text && TUNE_MOST_LINES > sample->line_count) {
-        struct tune_line *line = &sample->lines[sample->line_count++];
-
-        if (2 != sscanf(text, "%lf:%lf%n", &line->base, &line->steady, &used)) {
-            return false;
-        }
-        text += used;
-        text += ' ' == *text ? 1 : 0;
-    }
-    return NULL != text && '\0' == *text;
-}
-
 /* Takes a line over; false where it is none of ours. */
 static bool read_line(struct tune_store *store, char *line)
 {
     struct tune_entry entry = { .nodes = 0 }, *kept;
-    struct tune_sample sample = { .line_count = 0 };
     char *text = line, *parameters;
-    double nodes = 0, ppn = 0, bytes = 0;
+    double nodes = 0, ppn = 0, bytes = 0, seconds = 0;
     int kind, collective;
     bool good;
 
@@ -124,8 +107,7 @@ static bool read_line(struct tune_store *store, char *line)
     kind = index_of(kinds, TUNE_KIND_COUNT, column(&text));
     good = read_number(column(&text), 1, &nodes) && read_number(column(&text), 1, &ppn);
     collective = index_of(mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT, column(&text));
-    good = good && read_number(column(&text), 0, &bytes) && read_number(column(&text), 0, &sample.seconds)
-           && read_lines(column(&text), &sample);
+    good = good && read_number(column(&text), 0, &bytes) && read_number(column(&text), 0, &seconds);
     parameters = column(&text);
     if (!good || 0 > kind || 0 > collective || NULL == parameters || TUNE_TEXT <= strlen(parameters)) {
         return false;
@@ -138,7 +120,7 @@ static bool read_line(struct tune_store *store, char *line)
     strcpy(entry.parameters, parameters);
     ++store->resumed;
     kept = tune_store_entry(store, &entry);
-    return NULL != kept && 0 == tune_series_add(&kept->series, &sample);
+    return NULL != kept && 0 == tune_series_add(&kept->series, seconds);
 }
 
 /* A line that was cut off when somebody pulled the plug is dropped. */
@@ -195,17 +177,13 @@ int tune_store_open(struct tune_store *store, const char *path, const char *mach
 
 /* ---- writing ---- */
 
-int tune_store_add(struct tune_store *store, struct tune_entry *entry, const struct tune_sample *sample)
+int tune_store_add(struct tune_store *store, struct tune_entry *entry, double seconds)
 {
-    if (0 != tune_series_add(&entry->series, sample)) {
+    if (0 != tune_series_add(&entry->series, seconds)) {
         return -1;
     }
-    fprintf(store->file, "%s,%d,%d,%s,%zu,%.9g,", kinds[entry->kind], entry->nodes, entry->ppn,
-            mca_coll_han_collective_names[entry->collective], entry->bytes, sample->seconds);
-    for (int i = 0; i < sample->line_count; ++i) {
-        fprintf(store->file, "%s%.9g:%.9g", 0 == i ? "" : " ", sample->lines[i].base, sample->lines[i].steady);
-    }
-    fprintf(store->file, ",%s\n", entry->parameters);
+    fprintf(store->file, "%s,%d,%d,%s,%zu,%.9g,%s\n", kinds[entry->kind], entry->nodes, entry->ppn,
+            mca_coll_han_collective_names[entry->collective], entry->bytes, seconds, entry->parameters);
     return 0 == fflush(store->file) ? 0 : -1;
 }
 
