@@ -164,7 +164,7 @@ typedef struct mca_coll_han_module_t {
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     bool rules_settled;
     bool by_file; /**< the rules of the user's file come before the built-in ones */
-    mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT]; /**< each made when it is first asked */
+    mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */
     struct mca_coll_han_watch_t *watch;  /**< gets what the steps of calls cost; NULL: nobody wants to know */

@@ -56,6 +56,15 @@ static const char *word_of_order(int i, int *value)
     return names[i];
 }
 
+static const char *word_of_form(int i, int *value)
+{
+    static const char *const names[] = { "*", [1 + HAN_BLOCKING] = "blocking", [1 + HAN_NONBLOCKING] = "nonblocking",
+                                         [1 + HAN_PERSISTENT] = "persistent" };
+
+    *value = 0 == i ? HAN_FORM_COUNT : i - 1;
+    return HAN_FORM_COUNT >= i ? names[i] : NULL;
+}
+
 #define IN(name) offsetof(mca_coll_han_rule_t, name)
 
 const mca_coll_han_field_t mca_coll_han_fields[] = {
@@ -63,6 +72,7 @@ const mca_coll_han_field_t mca_coll_han_fields[] = {
     { .name = "ppn", HAN_INPUT, true, HAN_RANGE, IN(ppn), 1, INT_MAX },
     { .name = "bytes", HAN_INPUT, true, HAN_RANGE, IN(bytes), 0, SIZE_MAX },
     { .name = "order", HAN_INPUT, false, HAN_WORD, IN(order), .words = word_of_order },
+    { .name = "form", HAN_INPUT, false, HAN_WORD, IN(form), .words = word_of_form },
     { .name = "algorithm", HAN_PARAMETER, true, HAN_WORD, IN(params.algorithm), .words = word_of_algorithm },
     { .name = "fs", HAN_PARAMETER, false, HAN_BYTES, IN(params.fs), 1, HAN_LARGEST_SEGMENT },
     { .name = "depth", HAN_PARAMETER, false, HAN_NUMBER, IN(params.depth), 1, MCA_COLL_HAN_MAX_DEPTH },
@@ -84,6 +94,7 @@ size_t mca_coll_han_field_size(mca_coll_han_field_type_t type)
 mca_coll_han_rule_t mca_coll_han_rule_default(void)
 {
     return (mca_coll_han_rule_t){
+        .form = HAN_FORM_COUNT,
         .params = {
             .algorithm = HAN_FALLBACK,
             .fs = 65536,

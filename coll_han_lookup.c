@@ -45,6 +45,7 @@ static uint64_t away(const mca_coll_han_range_t *range, size_t x)
 bool mca_coll_han_rule_serves(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
     return 0 != (rule->collectives >> input->collective & 1)
+           && (HAN_FORM_COUNT == rule->form || input->form == rule->form)
            && (HAN_ORDER_ANY == rule->order || (HAN_ORDER_CONSECUTIVE == rule->order) == input->in_order);
 }
 

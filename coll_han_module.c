@@ -53,7 +53,9 @@ static void module_destruct(mca_coll_han_module_t *module)
     mca_coll_han_topology_free(&module->topology);
     for (int table = 0; table < HAN_TABLE_COUNT; ++table) {
         for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-            mca_coll_han_lookup_free(&module->lookups[table][collective]);
+            for (int form = 0; form < HAN_FORM_COUNT; ++form) {
+                mca_coll_han_lookup_free(&module->lookups[table][collective][form]);
+            }
         }
     }
     free(module->socket_of);

@@ -37,6 +37,7 @@ typedef struct mca_coll_han_rule_t {
     mca_coll_han_range_t nodes, ppn; /**< from 1 on */
     mca_coll_han_range_t bytes;      /**< packed */
     mca_coll_han_order_t order;
+    mca_coll_han_form_t form;     /**< HAN_FORM_COUNT: any */
     bool leave;                   /**< algorithm=auto: left to the built-in rules */
     int line;                     /**< from 1 on */
     char *text;                   /**< "FILE:LINE: " and the line's input */
@@ -91,7 +92,8 @@ extern const char mca_coll_han_builtin[];
 
 /* -- coll_han_lookup.c --------------------------------------------------------------------------------------------- */
 
-/** Whether a rule is for a call's collective and order of ranks: only then is it considered, however near it is. */
+/** Whether a rule is for a call's collective, form and order of ranks: only then is it considered, however near it is.
+ */
 bool mca_coll_han_rule_serves(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input);
 
 /**
@@ -118,7 +120,7 @@ typedef struct mca_coll_han_lookup_t {
 /**
  * Finds the nearest rules. Of rules equally near, the one in the later line wins.
  *
- * @param input collective, nodes, ppn, in_order
+ * @param input collective, form, nodes, ppn, in_order
  * @returns 0, or -1 where memory is short (then there is nothing to free)
  */
 int mca_coll_han_lookup_make(mca_coll_han_lookup_t *lookup, const mca_coll_han_rules_t *rules,

@@ -200,7 +200,7 @@ int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_in
                             const mca_coll_han_params_t **params)
 {
     for (int table = module->by_file ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT; ++table) {
-        mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective];
+        mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
         const mca_coll_han_rule_t *rule;
 
         if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {

@@ -90,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             input.ppn = sizes[(i + (size_t) collective) % 3];
             input.bytes = (size_t) 1 << (11 * i);
             input.in_order = 0 == i;
+            input.form = (mca_coll_han_form_t) i;
             params = mca_coll_han_decide(&input, &rules.rules[size % rules.count].params, &unset);
 
             must(mca_coll_han_fits(params.algorithm, &input) && 1 <= params.lanes, "a decision can be done");

@@ -162,9 +162,9 @@ test_example() {
 # Every name that the tool accepts stands there.
 test_names() {
     local field name
-    for field in order algorithm smod imod ibalg sbalg; do
+    for field in order form algorithm smod imod ibalg sbalg; do
         case $field in
-            order) write bad 'han-rules 1' 'bcast order=x : x' ;;
+            order | form) write bad 'han-rules 1' "bcast $field=x : x" ;;
             *) write bad 'han-rules 1' "bcast : $field=x" ;;
         esac
         run 1 check "$tmp/bad" || return 1
@@ -217,7 +217,7 @@ t_check "explain wants one number, not a range" test_use 'one number each' \
     explain "$tmp/good" --collective bcast --nodes 2-4 --ppn 4 --bytes 1
 t_check "explain tells which collectives there are" test_use '"bcats" is no collective; accepted: bcast' \
     explain "$tmp/good" --collective bcats "${CALL[@]}" --bytes 1
-t_check "explain tells of an unknown form" test_use '--form wants blocking' \
+t_check "explain tells of an unknown form" test_use 'form=async; accepted: *, blocking' \
     explain "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1 --form async
 t_check "explain tells of an unknown option" test_use 'explain has no option --size' explain "$tmp/good" --size 1
 t_check "explain tells of an option without value" test_use '--bytes wants a value' explain "$tmp/good" --bytes

@@ -371,6 +371,8 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { HEAD LINE " sbalg=", 2, "sbalg=; accepted: auto, binomial" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K order=random : algorithm=tree", 2,
           "order=random; accepted: *, consecutive, scattered" },
+        { HEAD "bcast nodes=4 ppn=4 bytes=1K form=i : algorithm=tree", 2,
+          "form=i; accepted: *, blocking, nonblocking, persistent" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K : algorithm=teee", 2, "algorithm=teee; accepted: auto, fallback, simple" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K : algorithm=ring", 2,
           "algorithm=ring does not do bcast; accepted: auto, fallback, simple, pipeline, tree" },
@@ -662,6 +664,27 @@ static void test_only_rules_for_collective_and_order_count(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+static void test_only_rules_for_the_form_count(void **state)
+{
+    mca_coll_han_rules_t rules = parse(HEAD "bcast nodes=2 ppn=2 bytes=8 form=nonblocking : algorithm=tree\n"
+                                            "bcast nodes=2 ppn=2 bytes=8 form=blocking : algorithm=simple\n"
+                                            "bcast nodes=2 ppn=2 bytes=16 : algorithm=tree\n"
+                                            "reduce nodes=2 ppn=2 bytes=8 form=persistent : algorithm=tree\n");
+    mca_coll_han_input_t input = input_of(2, 2, 8);
+
+    (void) state;
+    assert_int_equal(3, line_for(&rules, &input));
+    input.form = HAN_NONBLOCKING;
+    assert_int_equal(2, line_for(&rules, &input));
+    input.form = HAN_PERSISTENT;
+    assert_int_equal(4, line_for(&rules, &input));
+    input.collective = HAN_REDUCE;
+    assert_int_equal(5, line_for(&rules, &input));
+    input.form = HAN_BLOCKING;
+    assert_int_equal(0, line_for(&rules, &input));
+    mca_coll_han_rules_free(&rules);
+}
+
 static unsigned random_below(unsigned *state, unsigned limit)
 {
     *state = *state * 1103515245u + 12345u;
@@ -912,6 +935,7 @@ int main(void)
         cmocka_unit_test(test_a_range_beats_what_is_just_outside_it),
         cmocka_unit_test(test_the_later_line_wins_a_tie),
         cmocka_unit_test(test_only_rules_for_collective_and_order_count),
+        cmocka_unit_test(test_only_rules_for_the_form_count),
         cmocka_unit_test(test_the_lookup_finds_what_a_search_finds),
         cmocka_unit_test(test_a_large_table_is_quick),
         cmocka_unit_test(test_the_built_in_rules_serve_every_call),

@@ -129,7 +129,7 @@ static const mca_coll_han_rule_t *explain_table(const mca_coll_han_rules_t *rule
 /* Why the rule of a file leaves a call to the built-in rules; NULL where it does not. */
 static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
-    return NULL == rule                                        ? "there is no rule for this collective and this order"
+    return NULL == rule                                        ? "there is no rule for this collective, form and order"
            : rule->leave                                       ? "algorithm=auto"
            : !mca_coll_han_fits(rule->params.algorithm, input) ? "the algorithm does not serve this call"
                                                                : NULL;
@@ -174,9 +174,8 @@ static int explain(const char *path, const mca_coll_han_input_t *input)
 }
 
 /* The input is read as a rule would be: by the parser of rules, which says what is accepted. */
-static int read_input(mca_coll_han_input_t *input, const char *const values[], const char *form)
+static int read_input(mca_coll_han_input_t *input, const char *const values[])
 {
-    static const char *const forms[HAN_FORM_COUNT] = { "blocking", "nonblocking", "persistent" };
     mca_coll_han_rules_t rules;
     mca_coll_han_rules_error_t error;
     const mca_coll_han_rule_t *rule;
@@ -184,15 +183,9 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[], c
     int rc = GOOD;
 
     *input = mca_coll_han_input_good(HAN_BCAST);
-    input->form = HAN_FORM_COUNT;
-    for (int i = 0; i < HAN_FORM_COUNT; ++i) {
-        input->form = 0 == strcmp(forms[i], form) ? (mca_coll_han_form_t) i : input->form;
-    }
-    if (HAN_FORM_COUNT == input->form) {
-        return bad_use("--form wants blocking, nonblocking or persistent, not ", form);
-    }
-    snprintf(line, sizeof(line), "han-rules %d\n%.60s nodes=%.60s ppn=%.60s bytes=%.60s order=%.60s : algorithm=auto",
-             HAN_RULES_VERSION, values[0], values[1], values[2], values[3], values[4]);
+    snprintf(line, sizeof(line),
+             "han-rules %d\n%.60s nodes=%.60s ppn=%.60s bytes=%.60s order=%.60s form=%.60s : algorithm=auto",
+             HAN_RULES_VERSION, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
         return bad_use(error.what, "");
     }
@@ -204,6 +197,7 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[], c
     input->ppn = (int) rule->ppn.low;
     input->bytes = rule->bytes.low;
     input->in_order = HAN_ORDER_SCATTERED != rule->order;
+    input->form = HAN_FORM_COUNT == rule->form ? HAN_BLOCKING : rule->form;
     if (HAN_COLLECTIVE_COUNT == input->collective || rule->nodes.low != rule->nodes.high
         || rule->ppn.low != rule->ppn.high || rule->bytes.low != rule->bytes.high) {
         rc = bad_use("explain wants one collective, and one number each for --nodes, --ppn, --bytes", "");
@@ -244,7 +238,7 @@ static int run_explain(int count, char **arguments)
             return bad_use("explain wants ", options[option]);
         }
     }
-    rc = read_input(&input, values, values[FORM]);
+    rc = read_input(&input, values);
     return GOOD == rc ? explain(path, &input) : rc;
 }
 
