@@ -14,6 +14,7 @@ static long ragged = 0;
 static long module = 0;
 static long signature = 0;
 static long first = 0;
+static long truncated = 0;
 static long wire = 0;
 static long flood = 0;
 static long yields = 0;
@@ -124,6 +125,26 @@ static void first_call_makes_no_communicator(void)
     T_MPI(MPI_Comm_free(&after));
     T_MPI(MPI_Comm_free(&user));
     T_MPI(MPI_Comm_free(&before));
+}
+
+/* The root's own block is longer than the place for it: said, as for a block from elsewhere. */
+static void own_block_does_not_fit(void)
+{
+    static const int rooms[] = { 3, 50000 };
+
+    T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (size_t r = 0; r < sizeof(rooms) / sizeof(rooms[0]); ++r) {
+        const int root = 1, room = rooms[r];
+        int *own = t_alloc((size_t) (room + 1) * sizeof(int)), *all = t_alloc((size_t) (t.size * room) * sizeof(int));
+        int rc;
+
+        memset(own, 0, (size_t) (room + 1) * sizeof(int));
+        rc = MPI_Gather(own, t.rank == root ? room + 1 : room, MPI_INT, all, room, MPI_INT, root, MPI_COMM_WORLD);
+        t_expect((t.rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS) == rc, "gather of %d ints gives %d", room, rc);
+        t_free(own);
+        t_free(all);
+    }
+    T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
 
 /* Bytes that this node has sent, or received; -1 where it does not say. */
@@ -289,7 +310,7 @@ int main(int argc, char **argv)
     static const struct t_option options[]
         = { { "--gather", false, &gather },       { "--ragged", false, &ragged }, { "--module", false, &module },
             { "--signature", false, &signature }, { "--first", false, &first },   { "--wire", false, &wire },
-            { "--flood", false, &flood },         { "--yields", false, &yields } };
+            { "--truncated", false, &truncated }, { "--flood", false, &flood },   { "--yields", false, &yields } };
     const struct {
         const long *wanted;
         const char *name;
@@ -300,6 +321,7 @@ int main(int argc, char **argv)
         { &module, "a module's number out of range is survived", bad_module_is_survived },
         { &signature, "a broadcast with different types of one signature is right", types_of_one_signature_fit },
         { &first, "a first allreduce makes no communicator", first_call_makes_no_communicator },
+        { &truncated, "an own block that does not fit is an error", own_block_does_not_fit },
         { &wire, "a long broadcast leaves a node once", long_message_leaves_a_node_once },
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },

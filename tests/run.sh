@@ -56,6 +56,7 @@ fault 11794, errors of inner calls | 4,4,4,4 | slot | 60 | --mca coll_han_bcast_
 fault 1763, one signature          | 4,4,4,4 | slot |  60 |                                          | mpi_faults --signature
 fault, first call on communicator  | 4,4,4,4 | slot |  60 |                                          | mpi_faults --first
 fault, uneven nodes                | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
+an own block that does not fit      | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
 a late node is not flooded         | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
 a ready call keeps its core        | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
