@@ -88,9 +88,8 @@ static int copy(position action)
         return OMPI_SUCCESS;
     }
     if (!packs && !unpacks) {
-        rc = ompi_datatype_sndrcv(from->buffer, (int32_t) from->count, from->datatype, to->buffer, (int32_t) to->count,
-                                  to->datatype);
-        return 0 > rc ? rc : OMPI_SUCCESS;
+        return ompi_datatype_sndrcv(from->buffer, (int32_t) from->count, from->datatype, to->buffer,
+                                    (int32_t) to->count, to->datatype);
     }
     if (0 == typed->count * typed->datatype->super.size) {
         return OMPI_SUCCESS;
