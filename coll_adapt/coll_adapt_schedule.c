@@ -145,14 +145,33 @@ static int result_of(position action, int rc, const ompi_status_public_t *status
                                          ADAPT_RECV == action->kind ? to->count * to->datatype->super.size : 0);
 }
 
-static int start(position action, bool failed, int tag, ompi_communicator_t *comm, ompi_request_t **request)
+/*
+ * Many sends are begun as persistent ones are, which leaves out the short cut of an isend: by itself a message is
+ * through earlier with it, but an alltoallv of 16 ranks, with 15 at once, takes 7 % longer.
+ */
+enum { MANY = 8 };
+
+static int start(position action, bool failed, bool many, int tag, ompi_communicator_t *comm, ompi_request_t **request)
 {
     const mca_coll_adapt_data_t data = message_of(action, failed);
+    int rc;
 
-    return ADAPT_SEND == action->kind
-               ? MCA_PML_CALL(isend(data.buffer, data.count, data.datatype, action->peer, tag,
-                                    MCA_PML_BASE_SEND_STANDARD, comm, request))
-               : MCA_PML_CALL(irecv(data.buffer, data.count, data.datatype, action->peer, tag, comm, request));
+    if (ADAPT_RECV == action->kind) {
+        return MCA_PML_CALL(irecv(data.buffer, data.count, data.datatype, action->peer, tag, comm, request));
+    }
+    if (!many) {
+        return MCA_PML_CALL(isend(data.buffer, data.count, data.datatype, action->peer, tag, MCA_PML_BASE_SEND_STANDARD,
+                                  comm, request));
+    }
+    rc = MCA_PML_CALL(isend_init(data.buffer, data.count, data.datatype, action->peer, tag, MCA_PML_BASE_SEND_STANDARD,
+                                 comm, request));
+    if (OMPI_SUCCESS == rc) {
+        rc = (*request)->req_start(1, request);
+        if (OMPI_SUCCESS != rc) {
+            ompi_request_free(request);
+        }
+    }
+    return rc;
 }
 
 /* Messages of a round, with the requests of those that have been started. */
@@ -192,21 +211,35 @@ static int messages_wait(struct messages *messages, int rc)
             own = coll_wait(&messages->requests[i], status);
         }
         rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, status) : rc;
+        if (MPI_REQUEST_NULL != messages->requests[i]) {
+            ompi_request_free(&messages->requests[i]);
+        }
     }
     return rc;
+}
+
+static int sends_of(position round)
+{
+    int count = 0;
+
+    for (; !ends_round(round); ++round) {
+        count += ADAPT_SEND == round->kind ? 1 : 0;
+    }
+    return count;
 }
 
 /* The messages of a round: all are started, receives first, and then waited for. */
 static int communicate(const mca_coll_adapt_schedule_t *schedule, position round, int tag, struct messages *messages,
                        int rc)
 {
-    const bool failed = OMPI_SUCCESS != rc;
+    const bool failed = OMPI_SUCCESS != rc, many = MANY <= sends_of(round);
 
     messages->count = 0;
     for (int which = RECVS; which >= SENDS; --which) {
         for (position action = round; !ends_round(action); ++action) {
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
-                const int started = start(action, failed, tag, schedule->comm, &messages->requests[messages->count]);
+                const int started
+                    = start(action, failed, many, tag, schedule->comm, &messages->requests[messages->count]);
 
                 messages->actions[messages->count] = action;
                 messages->count += OMPI_SUCCESS == started ? 1 : 0;

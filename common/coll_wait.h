@@ -8,8 +8,8 @@
 #include "ompi/request/request.h"
 
 /**
- * Waits for a request that is not persistent, and lets go of it, also where it failed: then Open MPI leaves it to the
- * error handler of the MPI call, which knows the user's requests alone.
+ * Waits for a request that is not started again, and lets go of it, also where it failed: then Open MPI leaves it to
+ * the error handler of the MPI call, which knows the user's requests alone.
  */
 static inline int coll_wait(ompi_request_t **request, ompi_status_public_t *status)
 {
