@@ -70,14 +70,16 @@ static double first_of(const struct search *search, const struct candidate *cand
 /* Of a segment that follows the first: by its own runs, or in proportion to segments of half the size. */
 static double step_of(const struct search *search, const struct candidate *candidate)
 {
-    const bool own = -1 == candidate->half;
-    const struct candidate *teller = own ? candidate : &search->candidates[candidate->half];
-    const double first = first_of(search, teller);
+    const struct candidate *teller = -1 == candidate->half ? candidate : &search->candidates[candidate->half];
 
-    return -1 == teller->many ? NAN
-                              : (own ? 1 : first_of(search, candidate) / first)
-                                    * tune_model_step(first, series_of(search, teller->many),
-                                                      search->points.list[teller->many].segments);
+    double step;
+
+    if (-1 == teller->many) {
+        return NAN;
+    }
+    step = tune_model_step(first_of(search, teller), series_of(search, teller->many),
+                           search->points.list[teller->many].segments);
+    return step * (double) candidate->config.params.fs / (double) teller->config.params.fs;
 }
 
 /* What a segment costs in a full pipeline, by candidates with other segments: the median. NAN where there are none. */
