@@ -640,49 +640,59 @@ static void test_the_later_line_wins_a_tie(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+/* Calls of 2 nodes of 2 ranks, 8 bytes, and the line of a table that decides; 0: there is none. */
+struct asked {
+    mca_coll_han_collective_t collective;
+    bool in_order;
+    mca_coll_han_form_t form;
+    int line;
+};
+
+static void lines_are(const char *text, const struct asked *asked, size_t count)
+{
+    mca_coll_han_rules_t rules = parse(text);
+
+    for (size_t i = 0; i < count; ++i) {
+        mca_coll_han_input_t input = input_of(2, 2, 8);
+
+        input.collective = asked[i].collective;
+        input.in_order = asked[i].in_order;
+        input.form = asked[i].form;
+        assert_int_equal(asked[i].line, line_for(&rules, &input));
+    }
+    mca_coll_han_rules_free(&rules);
+}
+
 static void test_only_rules_for_collective_and_order_count(void **state)
 {
-    mca_coll_han_rules_t rules = parse(HEAD "bcast nodes=64 ppn=64 bytes=1G order=consecutive : algorithm=tree\n"
-                                            "bcast nodes=64 ppn=64 bytes=2G order=scattered : algorithm=tree\n"
-                                            "reduce nodes=2 ppn=2 bytes=8 : algorithm=tree\n"
-                                            "reduce nodes=2 ppn=2 bytes=8 order=scattered : algorithm=tree\n"
-                                            "gather nodes=2 ppn=2 bytes=8 order=scattered : algorithm=exchange\n");
-    mca_coll_han_input_t input = input_of(2, 2, 8);
+    static const struct asked asked[]
+        = { { HAN_BCAST, true, HAN_BLOCKING, 2 },   { HAN_BCAST, false, HAN_BLOCKING, 3 },
+            { HAN_REDUCE, false, HAN_BLOCKING, 5 }, { HAN_REDUCE, true, HAN_BLOCKING, 4 },
+            { HAN_GATHER, true, HAN_BLOCKING, 0 },  { HAN_BARRIER, true, HAN_BLOCKING, 0 } };
 
     (void) state;
-    assert_int_equal(2, line_for(&rules, &input));
-    input.in_order = false;
-    assert_int_equal(3, line_for(&rules, &input));
-    input.collective = HAN_REDUCE;
-    assert_int_equal(5, line_for(&rules, &input));
-    input.in_order = true;
-    assert_int_equal(4, line_for(&rules, &input));
-    input.collective = HAN_GATHER;
-    assert_int_equal(0, line_for(&rules, &input));
-    input.collective = HAN_BARRIER;
-    assert_int_equal(0, line_for(&rules, &input));
-    mca_coll_han_rules_free(&rules);
+    lines_are(HEAD "bcast nodes=64 ppn=64 bytes=1G order=consecutive : algorithm=tree\n"
+                   "bcast nodes=64 ppn=64 bytes=2G order=scattered : algorithm=tree\n"
+                   "reduce nodes=2 ppn=2 bytes=8 : algorithm=tree\n"
+                   "reduce nodes=2 ppn=2 bytes=8 order=scattered : algorithm=tree\n"
+                   "gather nodes=2 ppn=2 bytes=8 order=scattered : algorithm=exchange\n",
+              asked, sizeof(asked) / sizeof(asked[0]));
 }
 
 static void test_only_rules_for_the_form_count(void **state)
 {
-    mca_coll_han_rules_t rules = parse(HEAD "bcast nodes=2 ppn=2 bytes=8 form=nonblocking : algorithm=tree\n"
-                                            "bcast nodes=2 ppn=2 bytes=8 form=blocking : algorithm=simple\n"
-                                            "bcast nodes=2 ppn=2 bytes=16 : algorithm=tree\n"
-                                            "reduce nodes=2 ppn=2 bytes=8 form=persistent : algorithm=tree\n");
-    mca_coll_han_input_t input = input_of(2, 2, 8);
+    static const struct asked asked[] = { { HAN_BCAST, true, HAN_BLOCKING, 3 },
+                                          { HAN_BCAST, true, HAN_NONBLOCKING, 2 },
+                                          { HAN_BCAST, true, HAN_PERSISTENT, 4 },
+                                          { HAN_REDUCE, true, HAN_PERSISTENT, 5 },
+                                          { HAN_REDUCE, true, HAN_BLOCKING, 0 } };
 
     (void) state;
-    assert_int_equal(3, line_for(&rules, &input));
-    input.form = HAN_NONBLOCKING;
-    assert_int_equal(2, line_for(&rules, &input));
-    input.form = HAN_PERSISTENT;
-    assert_int_equal(4, line_for(&rules, &input));
-    input.collective = HAN_REDUCE;
-    assert_int_equal(5, line_for(&rules, &input));
-    input.form = HAN_BLOCKING;
-    assert_int_equal(0, line_for(&rules, &input));
-    mca_coll_han_rules_free(&rules);
+    lines_are(HEAD "bcast nodes=2 ppn=2 bytes=8 form=nonblocking : algorithm=tree\n"
+                   "bcast nodes=2 ppn=2 bytes=8 form=blocking : algorithm=simple\n"
+                   "bcast nodes=2 ppn=2 bytes=16 : algorithm=tree\n"
+                   "reduce nodes=2 ppn=2 bytes=8 form=persistent : algorithm=tree\n",
+              asked, sizeof(asked) / sizeof(asked[0]));
 }
 
 static unsigned random_below(unsigned *state, unsigned limit)
