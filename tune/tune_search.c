@@ -71,7 +71,6 @@ static double first_of(const struct search *search, const struct candidate *cand
 static double step_of(const struct search *search, const struct candidate *candidate)
 {
     const struct candidate *teller = -1 == candidate->half ? candidate : &search->candidates[candidate->half];
-
     double step;
 
     if (-1 == teller->many) {
