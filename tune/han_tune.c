@@ -46,7 +46,7 @@ static const char usage[]
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
       "  --repetitions LOW-HIGH     of each measurement (3-10)\n"
       "  --precision PERCENT        enough, before the highest number of repetitions: half of the median's confidence\n"
-      "                             interval (5); of tasks, which are multiplied, two fifths of it\n"
+      "                             interval (5)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
       "  --measurements FOLDER      where measurements are kept; one that was interrupted goes on from there\n"
       "                             (FILE.measured)\n"

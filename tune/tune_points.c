@@ -55,19 +55,15 @@ void tune_time_text(double seconds, char text[32])
     }
 }
 
-/* An estimate of a long message is many times what its tasks take, and so are its errors. */
-static const double TASK_PRECISION = 0.4;
-
 static bool settled(const struct tune_points *points, const struct tune_point *point)
 {
     const struct tune_series *series = &point->entry->series;
-    const double precision = (TUNE_TASK == point->run.kind ? TASK_PRECISION : 1) * points->way->precision;
 
     /* What a call takes without HAN is told, and decides nothing; it may take longer than all tasks together. */
     return point->given_up
            || (series->count >= (size_t) points->way->least
                && (TUNE_FALLBACK == point->run.kind || series->count >= (size_t) points->way->most
-                   || tune_series_spread(series) <= precision));
+                   || tune_series_spread(series) <= points->way->precision));
 }
 
 /* What a message takes by the built-in rules; where it has not been measured, in proportion to one that has. */
