@@ -279,17 +279,18 @@ static bool find_shared(const struct search *search, struct candidate *candidate
 }
 
 /*
- * Runs of one segment, and of several. For the pipeline to fill it takes many; with long segments that would be as much
- * as the longest message. There two show how those under way together go, and shorter segments what comes then: full,
- * a pipeline carries so many bytes a second, however they are cut. The longest segments go together as those of half
- * the size do: two of them would take more time than all other runs of the configuration.
+ * Runs of one segment, and of several. For the pipeline to fill it takes many; with long segments half of the longest
+ * message has fewer than three bunches of those under way together. There two segments show how these go, and shorter
+ * ones what comes then: full, a pipeline carries so many bytes a second, however they are cut. The longest segments go
+ * together as those of half the size do: two of them would take more time than all other runs of the configuration.
  */
 static int add_tasks(struct search *search, struct candidate *candidate)
 {
     const struct tune_config *config = &candidate->config;
     const size_t fs = config->params.fs, most = search->space->most_bytes / fs;
-    size_t several = tune_model_segments(tune_engine_lag(search->points.engine, config), (size_t) config->params.depth);
-    size_t limit = most / 2;
+    const size_t depth = (size_t) config->params.depth;
+    const size_t enough = tune_model_segments(tune_engine_lag(search->points.engine, config), depth);
+    size_t limit = most / 2, several = enough < limit ? enough : limit;
 
     if (!find_shared(search, candidate)) {
         candidate->one = tune_points_task(&search->points, config, 1, 1);
@@ -301,13 +302,13 @@ static int add_tasks(struct search *search, struct candidate *candidate)
     if (fs < search->space->least_segment || 2 > most) {
         return 0;
     }
-    if (several > most / 3) {
+    if (several < 3 * depth) {
         find_relatives(search, candidate);
         if (fs == search->space->most_segment && -1 != candidate->half) {
             return 0;
         }
         candidate->half = -1;
-        several = 0 < candidate->relative_count ? 2 : several < most ? several : most;
+        several = 0 < candidate->relative_count ? 2 : enough < most ? enough : most;
         limit = several;
     }
     candidate->many = tune_points_task(&search->points, config, several, limit);
