@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tune_output.h"
+#include "tune_search.h"
+#include "tune_validate.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICROSECONDS = 2000 };
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "coll_han_dynamic.h"
+#include "coll_han_rules.h"
 #include "coll_han_tasks.h"
 
 /* -- tune_model.c: samples, and what they tell --------------------------------------------------------------------- */
@@ -177,5 +178,53 @@ int tune_store_add(struct tune_store *store, struct tune_entry *entry, double se
 int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds);
 
 void tune_store_close(struct tune_store *store);
+
+/* -- tune_output.c: tables of rules are written -------------------------------------------------------------------- */
+
+/** How many times as fast as the built-in rules a rule must be measured to be worth a line. */
+#define TUNE_WORTH 1.05
+
+/** What a message of a size gets. */
+struct tune_choice {
+    mca_coll_han_collective_t collective;
+    size_t bytes;
+    bool found;                /**< a configuration beats the built-in rules; else they are to decide */
+    struct tune_config config; /**< the best one, also where it does not */
+    double estimate;           /**< by the model, or as the search has measured it; seconds */
+    double measured;           /**< side by side with the built-in rules; NAN: not measured */
+    double builtin;
+    double fallback; /**< without HAN, measured before */
+};
+
+/** A text that grows. */
+struct tune_text {
+    char *text;
+    size_t length;
+    bool short_of_memory;
+};
+
+void tune_text_add(struct tune_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/** The first lines of a table. */
+void tune_output_begin(struct tune_text *text, const char *machine);
+
+/** The rules of one shape; neighbours that say the same are one. */
+void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn);
+
+/** Writes a table, wholly or not at all; it is read before, as HAN would. 0, or -1 and a message. */
+int tune_output_write(const struct tune_text *text, const char *path);
+
+/** Appends the choices to FOLDER/choices.csv, for the report. */
+void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
+
+/** What a line of a table has gained: of all messages that it decides, the geometric mean. */
+struct tune_gain {
+    const mca_coll_han_rule_t *rule;
+    double over_builtin, over_fallback; /**< time of the other one, as a multiple of the rule's */
+    int messages;
+};
+
+/** Writes a table anew: rules that are not TUNE_WORTH times as fast as the built-in ones are left to these. */
+int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains);
 
 #endif

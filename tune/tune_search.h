@@ -9,21 +9,6 @@
 #include "tune.h"
 #include "tune_points.h"
 
-/** How many times as fast as the built-in rules a rule must be measured to be worth a line. */
-#define TUNE_WORTH 1.05
-
-/** What a message of a size gets. */
-struct tune_choice {
-    mca_coll_han_collective_t collective;
-    size_t bytes;
-    bool found;                /**< a configuration beats the built-in rules; else they are to decide */
-    struct tune_config config; /**< the best one, also where it does not */
-    double estimate;           /**< by the model, or as the search has measured it; seconds */
-    double measured;           /**< side by side with the built-in rules; NAN: not measured */
-    double builtin;
-    double fallback; /**< without HAN, measured before */
-};
-
 /**
  * Searches.
  *

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What a table of rules says is measured.
+ */
+#ifndef HAN_TUNE_VALIDATE_H
+#define HAN_TUNE_VALIDATE_H
+
+#include "tune_points.h"
+
+/**
+ * Measures what a table says, side by side with the built-in rules and with what would do it without HAN, and prints a
+ * line for each rule.
+ *
+ * @param gains rank 0: [rules->count] added to
+ * @returns 0, or -1 after a message
+ */
+int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
+                  const mca_coll_han_rules_t *rules, struct tune_gain *gains);
+
+#endif
