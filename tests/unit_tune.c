@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tuner's cost model and statistics, its search space, and its file of measurements. */
+/* The tuner's cost model and statistics, its search space, its tables, and its file of measurements. */
 #include "../coll_han_rules.h"
 #include "../tune/tune.h"
 
@@ -304,6 +304,114 @@ static void bytes_are_written_as_people_do(void **state)
     }
 }
 
+/* ---- tables ---- */
+
+/* What is best for sizes that were tuned; fs of 0: the built-in rules are. */
+struct best {
+    mca_coll_han_collective_t collective;
+    size_t bytes, fs;
+};
+
+/* The table of what is best, as HAN reads it. */
+static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
+{
+    struct tune_choice choices[16];
+    struct tune_text text = { .text = NULL };
+    mca_coll_han_rules_error_t error;
+    mca_coll_han_rules_t rules;
+
+    assert_in_range(count, 1, 16);
+    for (size_t i = 0; i < count; ++i) {
+        struct tune_config *configs;
+        const long total = tune_space_make(&everything, best[i].collective, &configs);
+        long c = 0;
+
+        while (c + 1 < total && 0 < best[i].fs && configs[c].params.fs != best[i].fs) {
+            ++c;
+        }
+        choices[i] = (struct tune_choice){ .collective = best[i].collective,
+                                           .bytes = best[i].bytes,
+                                           .found = 0 < best[i].fs,
+                                           .config = configs[c],
+                                           .measured = 1,
+                                           .builtin = 2,
+                                           .fallback = 3 };
+        free(configs);
+    }
+    tune_output_begin(&text, "here");
+    tune_output_rules(&text, choices, (long) count, 4, 4);
+    assert_false(text.short_of_memory);
+    if (0 != mca_coll_han_rules_parse(&rules, "test", text.text, text.length, &error)) {
+        fail_msg("line %d: %s\n%s", error.line, error.what, text.text);
+    }
+    free(text.text);
+    return rules;
+}
+
+/* fs that the table has for so many bytes; 0: it leaves them to the built-in rules. */
+static size_t segment_of(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes)
+{
+    const mca_coll_han_input_t input = { .collective = collective, .nodes = 4, .ppn = 4, .bytes = bytes };
+    const mca_coll_han_rule_t *rule;
+    mca_coll_han_lookup_t lookup;
+
+    assert_int_equal(0, mca_coll_han_lookup_make(&lookup, rules, &input));
+    rule = mca_coll_han_lookup_find(&lookup, bytes);
+    mca_coll_han_lookup_free(&lookup);
+    return NULL == rule || rule->leave ? 0 : rule->params.fs;
+}
+
+#define K (1UL << 10)
+
+/* What was found for a whole message would cut the next longer ones into two unequal parts. */
+static void segments_of_whole_messages_are_for_what_was_tuned(void **state)
+{
+    static const struct best best[]
+        = { { HAN_BCAST, 16 * K, 0 },           { HAN_BCAST, 32 * K, 0 },           { HAN_BCAST, 64 * K, 16 * K },
+            { HAN_BCAST, 128 * K, 32 * K },     { HAN_ALLREDUCE, 32 * K, 32 * K },  { HAN_ALLREDUCE, 64 * K, 64 * K },
+            { HAN_ALLREDUCE, 128 * K, 64 * K }, { HAN_ALLREDUCE, 256 * K, 64 * K }, { HAN_ALLREDUCE, 512 * K, 0 },
+            { HAN_REDUCE, 16 * K, 16 * K },     { HAN_REDUCE, 32 * K, 0 },          { HAN_REDUCE, 64 * K, 64 * K } };
+    static const struct best rows[] = {
+        { HAN_BCAST, 0, 0 },
+        { HAN_BCAST, 40 * K, 0 },
+        { HAN_BCAST, 60 * K, 16 * K },
+        { HAN_BCAST, 80 * K, 16 * K },
+        { HAN_BCAST, 120 * K, 32 * K },
+        { HAN_BCAST, 999 * K, 32 * K }, /* beyond all that was tuned: as the longest of it */
+        { HAN_ALLREDUCE, 32 * K - 1, 0 },
+        { HAN_ALLREDUCE, 32 * K, 32 * K },
+        { HAN_ALLREDUCE, 32 * K + 1, 0 },
+        { HAN_ALLREDUCE, 64 * K - 1, 0 },
+        { HAN_ALLREDUCE, 64 * K, 64 * K },
+        { HAN_ALLREDUCE, 80 * K, 0 },
+        { HAN_ALLREDUCE, 128 * K - 1, 0 },
+        { HAN_ALLREDUCE, 128 * K, 64 * K },
+        { HAN_ALLREDUCE, 192 * K, 64 * K },
+        { HAN_ALLREDUCE, 256 * K, 64 * K },
+        { HAN_ALLREDUCE, 512 * K, 0 },
+        { HAN_ALLREDUCE, 999 * K, 0 },
+        { HAN_REDUCE, 0, 0 },
+        { HAN_REDUCE, 16 * K, 16 * K },
+        { HAN_REDUCE, 16 * K + 1, 0 },
+        { HAN_REDUCE, 32 * K, 0 },
+        { HAN_REDUCE, 64 * K, 64 * K },
+        { HAN_REDUCE, 64 * K + 1, 0 },
+        { HAN_REDUCE, 999 * K, 0 },
+    };
+    mca_coll_han_rules_t rules = table_of(best, sizeof(best) / sizeof(best[0]));
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        const size_t fs = segment_of(&rules, rows[i].collective, rows[i].bytes);
+
+        if (rows[i].fs != fs) {
+            fail_msg("%s of %zu bytes: fs %zu, not %zu", mca_coll_han_collective_names[rows[i].collective],
+                     rows[i].bytes, fs, rows[i].fs);
+        }
+    }
+    mca_coll_han_rules_free(&rules);
+}
+
 /* ---- the file of measurements ---- */
 
 static char path[] = "unit_tune.csv";
@@ -415,6 +523,7 @@ int main(void)
         cmocka_unit_test(every_message_can_be_done),
         cmocka_unit_test(heuristics_only_leave_out),
         cmocka_unit_test(bytes_are_written_as_people_do),
+        cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),
     };
