@@ -208,7 +208,10 @@ void tune_text_add(struct tune_text *text, const char *format, ...) __attribute_
 /** The first lines of a table. */
 void tune_output_begin(struct tune_text *text, const char *machine);
 
-/** The rules of one shape; neighbours that say the same are one. */
+/**
+ * The rules of one shape; neighbours that say the same are one. Shorter messages than were tuned, and those between a
+ * message that is best whole and the next size, are left to the built-in rules.
+ */
 void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn);
 
 /** Writes a table, wholly or not at all; it is read before, as HAN would. 0, or -1 and a message. */

@@ -62,37 +62,66 @@ static void add_gain(struct tune_text *text, const struct tune_choice *first, co
     }
 }
 
-void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn)
+/* A segment that is the whole message: longer messages would be cut into unequal parts. */
+static bool is_whole(const struct tune_choice *choice)
 {
-    for (long first = 0, last; first < count; first = last + 1) {
-        const mca_coll_han_collective_t collective = choices[first].collective;
-        const char *name = mca_coll_han_collective_names[collective];
-        char what[TUNE_TEXT], next[TUNE_TEXT], low[32], high[32];
-        bool begins;
+    return choice->found && 0 < choice->bytes && choice->bytes <= choice->config.params.fs;
+}
 
-        /* What is shorter than all that was measured must not get what is best for the shortest of it. */
-        if (0 == first || collective != choices[first - 1].collective) {
-            tune_text_add(text, "\n");
-            if (0 < choices[first].bytes && choices[first].found) {
-                tune_text_add(text, "%-9s nodes=%d ppn=%d bytes=0-%zu : algorithm=auto\n", name, nodes, ppn,
-                              choices[first].bytes - 1);
-            }
+/* A line without its end; most of 0: for all bytes. */
+static void add_rule(struct tune_text *text, const char *input, size_t least, size_t most, const char *what)
+{
+    char low[32], high[32];
+
+    tune_bytes_text(least, low);
+    tune_bytes_text(most, high);
+    tune_text_add(text, 0 == most ? "%s bytes=*" : least == most ? "%s bytes=%s" : "%s bytes=%s-%s", input, low, high);
+    tune_text_add(text, " : %s", what);
+}
+
+/* The rules of one collective. */
+static void add_rules(struct tune_text *text, const struct tune_choice *choices, const struct tune_choice *end,
+                      const char *input)
+{
+    size_t from = 0; /* what is shorter has its rule */
+
+    for (const struct tune_choice *first = choices, *last; first < end; first = last + 1) {
+        char what[TUNE_TEXT], next[TUNE_TEXT];
+
+        /* What is shorter than all that was measured must not get what is best for the shortest of it; what is longer
+         * than a message that is best whole must not get its segments. */
+        if (first->found && from < first->bytes) {
+            add_rule(text, input, from, first->bytes - 1, "algorithm=auto\n");
+            from = first->bytes;
         }
-        what_of(&choices[first], what);
-        for (last = first; last + 1 < count && collective == choices[last + 1].collective; ++last) {
-            what_of(&choices[last + 1], next);
+        what_of(first, what);
+        for (last = first; last + 1 < end && !is_whole(last); ++last) {
+            what_of(last + 1, next);
             if (0 != strcmp(what, next)) {
                 break;
             }
         }
-        begins = 0 == first || collective != choices[first - 1].collective;
-        tune_bytes_text(begins && !choices[first].found ? 0 : choices[first].bytes, low);
-        tune_bytes_text(choices[last].bytes, high);
-        tune_text_add(text, "%-9s nodes=%d ppn=%d bytes=", name, nodes, ppn);
-        tune_text_add(text, 0 == choices[last].bytes ? "*" : 0 == strcmp(low, high) ? "%s" : "%s-%s", low, high);
-        tune_text_add(text, " : %s", what);
-        add_gain(text, &choices[first], &choices[last]);
+        add_rule(text, input, from, last->bytes, what);
+        add_gain(text, first, last);
         tune_text_add(text, "\n");
+        from = is_whole(last) || last + 1 == end ? last->bytes + 1 : last[1].bytes;
+    }
+    if (is_whole(end - 1)) {
+        add_rule(text, input, from, 2 * end[-1].bytes, "algorithm=auto\n");
+    }
+}
+
+void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn)
+{
+    for (long first = 0, end; first < count; first = end) {
+        char input[TUNE_TEXT];
+
+        for (end = first + 1; end < count && choices[end].collective == choices[first].collective; ++end) {
+        }
+        snprintf(input, sizeof(input), "%-9s nodes=%d ppn=%d", mca_coll_han_collective_names[choices[first].collective],
+                 nodes, ppn);
+        tune_text_add(text, "\n");
+        add_rules(text, &choices[first], &choices[end], input);
     }
 }
 
