@@ -326,9 +326,11 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
         const long total = tune_space_make(&everything, best[i].collective, &configs);
         long c = 0;
 
+        assert_true(0 < total);
         while (c + 1 < total && 0 < best[i].fs && configs[c].params.fs != best[i].fs) {
             ++c;
         }
+        assert_true(0 == best[i].fs || configs[c].params.fs == best[i].fs);
         choices[i] = (struct tune_choice){ .collective = best[i].collective,
                                            .bytes = best[i].bytes,
                                            .found = 0 < best[i].fs,
