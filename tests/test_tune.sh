@@ -107,6 +107,7 @@ the_report_is_complete() {
         [[ -s $tmp/report/$name ]] || fail "$name is missing"
     done < <(grep -o 'src="[^"]*"' "$tmp/report/index.html" | cut -d'"' -f2)
     (($(grep -c '<figure>' "$tmp/report/index.html") >= 7))
+    grep -q '<td>bcast<td>2<td>2<td>64K<td' "$tmp/report/index.html"
     grep -q '</html>' "$tmp/report/index.html"
 }
 
