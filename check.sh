@@ -41,7 +41,7 @@ On a Debian 12: installs what is missing (as root or with sudo), builds HAN in
 build/ (or here, where this folder is configured) and runs all tests except
 tests/in-tree.sh.  The last line is "N passed, N failed, N skipped"; what has
 failed and what was skipped is listed above it.  Exit code 1 when anything
-failed.  Takes about a quarter of an hour on two cores.
+failed.  Takes a quarter of an hour to 25 minutes on two cores.
 
   --only TEXT   only steps whose name contains TEXT (and the build)
   --list        prints the names of the steps
