@@ -118,8 +118,15 @@ a_second_run_measures_only_the_choice() {
     ((status == 0)) || fail "exit code $status"
     says "$before measurements of an earlier run"
     after=$(samples "$tmp/a.rules.measured")
-    # 5 + 5 + 1 messages, 5 turns of the built-in rules and up to 4 finalists.
-    ((after > before && after <= before + 275)) || fail "$before measurements, then $after"
+    # 5 + 5 + 1 messages, 5 turns of the built-in rules and up to 4 finalists; then those rules and who has won.
+    ((after > before && after <= before + 275 + 110)) || fail "$before measurements, then $after"
+    # The first two turns of one message: the same ways, the second time from the last to the first.
+    awk -F, -v before="$before" '
+        /^(task|whole|builtin|fallback),/ && ++sample > before && $4 == "bcast" && $5 == 16384 { way[++count] = $1 $7 }
+        END {
+            while (ways == 0 || way[ways + 1] != way[ways]) if (++ways > count) exit 1
+            for (i = 1; i <= ways; ++i) if (way[ways + i] != way[ways + 1 - i]) exit 1
+        }' "$tmp/a.rules.measured/measurements.csv" || fail 'the turns go the same way'
 }
 
 an_interrupted_run_goes_on() {
