@@ -397,6 +397,19 @@ static double latest(const struct tune_series *series, size_t count)
  * (TUNE_WORTH), or not better in three turns of four, is not written down. */
 enum { FINALISTS = 4, TURNS = 5 };
 
+/* Each turn in the other direction: who comes after a run, and meets what it leaves behind, is not always the same. */
+static int take_turns(struct tune_points *points, const long *ways, int count)
+{
+    for (int i = 0; i < TURNS * count && MPI_Wtime() < points->way->deadline; ++i) {
+        const int place = i % count;
+
+        if (0 != tune_points_measure(points, ways[0 == i / count % 2 ? place : count - 1 - place])) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* Turns in which a configuration was faster, of the last ones. */
 static bool wins(const struct tune_series *mine, const struct tune_series *other)
 {
@@ -411,16 +424,27 @@ static bool wins(const struct tune_series *mine, const struct tune_series *other
     return 4 * won >= 3 * TURNS;
 }
 
-static int confirm(struct search *search, struct tune_choice *choice, int number)
+/* By the last turns. */
+static void judge(const struct tune_points *points, struct tune_choice *choice, long mine, long builtin)
+{
+    const struct tune_series *series = tune_points_series(points, mine);
+    const struct tune_series *reference = tune_points_series(points, builtin);
+
+    choice->measured = latest(series, TURNS);
+    choice->builtin = latest(reference, TURNS);
+    choice->found = TUNE_WORTH * choice->measured <= choice->builtin && wins(series, reference);
+}
+
+static int contest(struct search *search, struct tune_choice *choice, int number)
 {
     struct tune_points *points = &search->points;
     const struct tune_config reference = { .collective = choice->collective };
     /* What goes without HAN decides nothing: it was measured at the beginning. */
     const long fallback = tune_points_message(points, TUNE_FALLBACK, &reference, choice->bytes);
-    long turns[1 + FINALISTS] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes) };
+    long ways[1 + FINALISTS] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes) };
     long finalists[FINALISTS];
     int count = 0, chosen = 0;
-    double above = 0;
+    double above = 0, fastest = NAN;
 
     while (count < FINALISTS) {
         double seconds;
@@ -432,32 +456,47 @@ static int confirm(struct search *search, struct tune_choice *choice, int number
         choice->estimate = 0 == count ? seconds : choice->estimate;
         above = seconds;
         finalists[count++] = found;
-        turns[count] = tune_points_message(points, TUNE_WHOLE, &search->candidates[found].config, choice->bytes);
+        ways[count] = tune_points_message(points, TUNE_WHOLE, &search->candidates[found].config, choice->bytes);
     }
     for (int i = 0; i <= count; ++i) {
-        if (-1 == turns[i] || -1 == fallback) {
+        if (-1 == ways[i] || -1 == fallback) {
             return -1;
         }
     }
-    for (int i = 0; i < TURNS * (1 + count) && MPI_Wtime() < points->way->deadline; ++i) {
-        if (0 != tune_points_measure(points, turns[i % (1 + count)])) {
-            return -1;
-        }
+    if (0 != take_turns(points, ways, 1 + count)) {
+        return -1;
     }
-    choice->builtin = latest(tune_points_series(points, turns[0]), TURNS);
-    choice->fallback = tune_series_median(tune_points_series(points, fallback));
-    choice->measured = NAN;
-    for (int i = 0; i < count; ++i) {
-        const double seconds = latest(tune_points_series(points, turns[1 + i]), TURNS);
+    for (int i = 1; i <= count; ++i) {
+        const double seconds = latest(tune_points_series(points, ways[i]), TURNS);
 
-        if (isnan(choice->measured) || seconds < choice->measured) {
-            choice->measured = seconds;
+        if (isnan(fastest) || seconds < fastest) {
+            fastest = seconds;
             chosen = i;
-            choice->config = search->candidates[finalists[i]].config;
         }
     }
-    choice->found = TUNE_WORTH * choice->measured <= choice->builtin
-                    && wins(tune_points_series(points, turns[1 + chosen]), tune_points_series(points, turns[0]));
+    choice->fallback = tune_series_median(tune_points_series(points, fallback));
+    choice->builtin = latest(tune_points_series(points, ways[0]), TURNS);
+    choice->measured = NAN;
+    if (0 != chosen) {
+        choice->config = search->candidates[finalists[chosen - 1]].config;
+        judge(points, choice, ways[chosen], ways[0]);
+    }
+    return 0;
+}
+
+/* The fastest of several in a few turns may have been lucky, or the built-in rules not. So who has won runs against
+ * them once more, later and without the others, and these turns decide. */
+static int confirm(struct search *search, struct tune_choice *choice)
+{
+    struct tune_points *points = &search->points;
+    const struct tune_config reference = { .collective = choice->collective };
+    const long ways[2] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes),
+                           tune_points_message(points, TUNE_WHOLE, &choice->config, choice->bytes) };
+
+    if (-1 == ways[0] || -1 == ways[1] || 0 != take_turns(points, ways, 2)) {
+        return -1;
+    }
+    judge(points, choice, ways[1], ways[0]);
     return 0;
 }
 
@@ -474,9 +513,14 @@ static long choose(struct search *search, struct tune_choice **choices)
 
             choice->collective = search->space->collectives[i];
             choice->bytes = message(search, choice->collective, number);
-            if (0 != confirm(search, choice, number)) {
+            if (0 != contest(search, choice, number)) {
                 return -1;
             }
+        }
+    }
+    for (long i = 0; i < count; ++i) {
+        if (made[i].found && 0 != confirm(search, &made[i])) {
+            return -1;
         }
     }
     return NULL == made ? -1 : count;
