@@ -22,6 +22,7 @@
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
 #include "common/coll_packing.h"
+#include "common/coll_room.h"
 
 /** A buffer of one block, or of one for each rank. */
 typedef struct mca_coll_han_side_t {

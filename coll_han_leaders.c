@@ -43,15 +43,12 @@ mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t firs
 mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders, int parts, size_t count,
                                                 ompi_datatype_t *type)
 {
-    enum { ALIGNED = 16 };
-    ptrdiff_t gap;
-    const ptrdiff_t span = opal_datatype_span(&type->super, count, &gap);
-    const ptrdiff_t stride = (span + ALIGNED - 1) / ALIGNED * ALIGNED;
-    char *memory = mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) (parts * stride));
+    const coll_room_t room = COLL_ROOM_OF(type, count);
+    char *memory = mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) parts * room.bytes);
 
     return (mca_coll_han_parts_t){
-        .first = { .buffer = NULL == memory ? NULL : memory - gap, .count = count, .datatype = type },
-        .stride = stride,
+        .first = { .buffer = NULL == memory ? NULL : memory - room.first, .count = count, .datatype = type },
+        .stride = (ptrdiff_t) room.bytes,
     };
 }
 

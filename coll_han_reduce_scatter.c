@@ -46,17 +46,17 @@ static int by_tree_in_place(mca_coll_han_module_t *han, const mca_coll_han_args_
 {
     const mca_coll_han_side_t *side = &args->recv;
     const int count = mca_coll_han_side_count(side, ompi_comm_rank(han->comm));
-    ptrdiff_t gap;
-    const ptrdiff_t span = opal_datatype_span(&side->type->super, (size_t) count, &gap);
-    char *aside = malloc(0 == span ? 1 : (size_t) span);
+    const coll_room_t room = COLL_ROOM_OF(side->type, (size_t) count);
+    char *aside = malloc(0 == room.bytes ? 1 : room.bytes);
     int rc;
 
     if (NULL == aside) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    make_calls(han, args, aside - gap, calls);
+    make_calls(han, args, aside - room.first, calls);
     rc = mca_coll_han_call_tree(han, HAN_BLOCKING, calls, params, NULL);
-    if (OMPI_SUCCESS == rc && 0 > ompi_datatype_copy_content_same_ddt(side->type, count, side->buffer, aside - gap)) {
+    if (OMPI_SUCCESS == rc
+        && 0 > ompi_datatype_copy_content_same_ddt(side->type, count, side->buffer, aside - room.first)) {
         rc = OMPI_ERROR;
     }
     free(aside);

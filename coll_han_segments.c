@@ -31,18 +31,16 @@ static mca_coll_han_memory_t in_place(const mca_coll_han_segments_t *segments, c
     return (mca_coll_han_memory_t){ (char *) buffer, segments->length * (size_t) extent, SIZE_MAX };
 }
 
-/* Slots in the module's scratch memory, each of so many bytes, of which the first is gap bytes behind a segment's
- * address. */
-static int in_slots(mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t window, size_t bytes,
-                    ptrdiff_t gap)
+/* Slots in the module's scratch memory. */
+static int in_slots(mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t window, coll_room_t slot)
 {
-    char *memory = mca_coll_han_module_scratch(segments->module, bytes * window);
+    char *memory = mca_coll_han_module_scratch(segments->module, slot.bytes * window);
 
     if (NULL == memory) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     segments->scratch = true;
-    segments->memories[place] = (mca_coll_han_memory_t){ memory - gap, bytes, window };
+    segments->memories[place] = (mca_coll_han_memory_t){ memory - slot.first, slot.bytes, window };
     return OMPI_SUCCESS;
 }
 
@@ -55,7 +53,7 @@ static int open_moved(mca_coll_han_segments_t *segments, const mca_coll_adapt_ca
         segments->memories[HAN_OUTPUT] = in_place(segments, (char *) call->rbuf + call->datatype->super.true_lb);
         return OMPI_SUCCESS;
     }
-    rc = in_slots(segments, HAN_OUTPUT, window, segments->length, 0);
+    rc = in_slots(segments, HAN_OUTPUT, window, (coll_room_t){ segments->length, 0 });
     if (OMPI_SUCCESS == rc) {
         rc = coll_packing_open(&segments->packing, call->datatype, call->count, call->rbuf, at_root);
         segments->packed = true;
@@ -66,7 +64,6 @@ static int open_moved(mca_coll_han_segments_t *segments, const mca_coll_adapt_ca
 int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, const mca_coll_adapt_call_t *call, size_t window,
                                bool slots)
 {
-    ptrdiff_t span, gap;
     int rc = OMPI_SUCCESS;
 
     if (NULL == call->op) {
@@ -75,8 +72,7 @@ int mca_coll_han_segments_open(mca_coll_han_segments_t *segments, const mca_coll
         segments->memories[HAN_INPUT] = in_place(segments, call->sbuf);
         segments->memories[HAN_OUTPUT] = in_place(segments, call->rbuf);
         if (slots) {
-            span = opal_datatype_span(&call->datatype->super, segments->length, &gap);
-            rc = in_slots(segments, HAN_SLOTS, window, (size_t) span, gap);
+            rc = in_slots(segments, HAN_SLOTS, window, COLL_ROOM_OF(call->datatype, segments->length));
         }
     }
     if (OMPI_SUCCESS != rc) {

@@ -22,6 +22,7 @@
 #include "coll_adapt_schedule.h"
 #include "coll_adapt_tree.h"
 #include "common/coll_packing.h"
+#include "common/coll_room.h"
 
 /* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
 
@@ -228,8 +229,7 @@ typedef struct mca_coll_adapt_op_t {
     ompi_op_t *op;
     /* Memory of segments under way, where the user's buffers do not serve. */
     char *slots;
-    ptrdiff_t slot_offset; /**< from the start of a slot to where a (possibly negative) lower bound wants it */
-    size_t slot_bytes;
+    coll_room_t slot;
     size_t stash; /**< first of a window of slots for own contributions; 0: there is none */
     coll_packing_t packing;
 } mca_coll_adapt_op_t;

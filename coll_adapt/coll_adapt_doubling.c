@@ -64,11 +64,10 @@ int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_fo
     const mca_coll_adapt_data_t own
         = { .buffer = (void *) call->sbuf, .count = call->count, .datatype = call->datatype };
     struct parts parts = { .result = own, .in = own };
-    ptrdiff_t gap;
-    const ptrdiff_t span = opal_datatype_span(&call->datatype->super, call->count, &gap);
+    const coll_room_t room = COLL_ROOM_OF(call->datatype, call->count);
 
     parts.result.buffer = call->rbuf;
-    parts.in.buffer = mca_coll_adapt_schedule_memory(&schedule, (size_t) span) - gap;
+    parts.in.buffer = mca_coll_adapt_schedule_memory(&schedule, room.bytes) - room.first;
     if (MPI_IN_PLACE != call->sbuf) {
         mca_coll_adapt_schedule_copy(&schedule, own, parts.result);
         mca_coll_adapt_schedule_end(&schedule, ADAPT_ROUND);

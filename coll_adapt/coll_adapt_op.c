@@ -40,7 +40,7 @@ static void *at(const void *buffer, const mca_coll_adapt_op_t *op, size_t segmen
 
 static void *slot(const mca_coll_adapt_op_t *op, size_t index)
 {
-    return op->slots + index * op->slot_bytes - op->slot_offset;
+    return op->slots + index * op->slot.bytes - op->slot.first;
 }
 
 /* -- the transport: Open MPI's point-to-point messages -- */
@@ -406,14 +406,13 @@ static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, co
     return divide_up(op->count, op->segment_count);
 }
 
-static int make_slots(mca_coll_adapt_op_t *op, size_t count, size_t bytes, ptrdiff_t offset)
+static int make_slots(mca_coll_adapt_op_t *op, size_t count, coll_room_t room)
 {
-    op->slot_bytes = bytes;
-    op->slot_offset = offset;
-    if (0 == count * bytes) {
+    op->slot = room;
+    if (0 == count * room.bytes) {
         return OMPI_SUCCESS;
     }
-    op->slots = malloc(count * bytes);
+    op->slots = malloc(count * room.bytes);
     return NULL == op->slots ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 
@@ -428,7 +427,7 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
     }
     task->work = &bcast_packed;
     task->window = (size_t) (2 * task->recvs) < task->segments ? (size_t) (2 * task->recvs) : task->segments;
-    rc = make_slots(op, task->window, op->segment_count, 0);
+    rc = make_slots(op, task->window, (coll_room_t){ op->segment_count, 0 });
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
@@ -442,7 +441,7 @@ static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t
     /* In place, and a child's segment comes before the own one: it is put aside until its turn. */
     const bool stash = MPI_IN_PLACE == call->sbuf && task->tree.children_before != task->tree.child_count;
     const size_t bound = (size_t) (2 * task->recvs), inlets = (size_t) (task->tree.child_count * task->recvs);
-    ptrdiff_t gap, span;
+    const coll_room_t room = COLL_ROOM_OF(op->datatype, op->segment_count);
 
     op->sbuf = call->sbuf;
     op->rbuf = call->rbuf;
@@ -450,10 +449,9 @@ static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t
     if ((outlets || stash) && bound < task->segments) {
         task->window = bound;
     }
-    span = opal_datatype_span(&op->datatype->super, op->segment_count, &gap);
     /* Outlets and a stash exclude each other: who has a parent in a reduce has no receive buffer. */
     op->stash = stash ? inlets : 0;
-    return make_slots(op, (outlets || stash ? task->window : 0) + inlets, (size_t) span, gap);
+    return make_slots(op, (outlets || stash ? task->window : 0) + inlets, room);
 }
 
 static int make_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)

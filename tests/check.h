@@ -60,6 +60,7 @@ enum layout_name {
     DOUBLE_INT_TIGHT,
     INT_BEFORE_DOUBLE,
     WHOLE_DOUBLE_INTS,
+    LATE_INTS,
     SCHARS,
     SHORTS,
     LONGS,
@@ -101,8 +102,15 @@ size_t layout_words(const struct layout *layout);
 /** Where word number i of elements one behind the other is, and what it is. */
 struct item layout_word(const struct layout *layout, size_t i);
 
-/** First and last byte of count elements, relative to the buffer's address; 0 and 0 where there are none. */
-void layout_span(const struct layout *layout, size_t count, ptrdiff_t *first, ptrdiff_t *last);
+/**
+ * First and last byte of count elements, relative to the buffer's address; 0 and 0 where there are none.
+ *
+ * @param whole with what is in front of the first word and behind the last one
+ */
+void layout_span(const struct layout *layout, size_t count, bool whole, ptrdiff_t *first, ptrdiff_t *last);
+
+/** Where an element begins, relative to its address: an array of them is an array of structures in C. */
+ptrdiff_t layout_first(const struct layout *layout);
 
 void atom_put(enum atom atom, unsigned char *to, int64_t number);
 int64_t atom_get(enum atom atom, const unsigned char *from);
@@ -121,6 +129,7 @@ struct variant {
     MPI_Op op;                   /* MPI_OP_NULL: made of function */
     MPI_User_function *function;
     bool commutes;
+    bool whole;                 /* the function writes all of an element, what is around its words too */
     int64_t limits[MOST_WORDS]; /* numbers are below these; 0: as below that of the first word, or any */
 };
 
@@ -281,8 +290,11 @@ void settings_write(const struct collective *collective, size_t setting);
 /** "algorithm=tree up_module=auto", or "". */
 const char *settings_text(const struct collective *collective, size_t setting, char *text, size_t size);
 
-/** Whether a setting leaves the call to another component, or may. */
-bool settings_may_fall_back(const struct collective *collective, size_t setting);
+/** Who moves the data of a call: the component alone; in part Open MPI's own modules; these, or nobody knows who. */
+enum mover { COMPONENT, IN_PART_OTHERS, OTHERS };
+
+/** Who does it in a setting. */
+enum mover settings_mover(const struct collective *collective, size_t setting);
 
 void settings_finalize(void);
 
@@ -291,7 +303,7 @@ void settings_finalize(void);
 /** A known fault of Open MPI 4.1.4 itself, which no test of HAN is to trip over. */
 struct known_fault {
     const char *what; /* with its reason */
-    bool always;      /* HAN leaves all of these calls to others, whatever the algorithm */
+    enum mover least; /* it concerns calls of these movers and those behind; COMPONENT: HAN leaves all to others */
     bool (*concerns)(const struct call *c);
     unsigned long left_out; /* calls */
 };
@@ -300,7 +312,7 @@ extern struct known_fault known_faults[];
 extern const size_t known_fault_count;
 
 /** Whether a call is to be left out; counts it. */
-bool known_fault_concerns(const struct call *c, bool may_fall_back);
+bool known_fault_concerns(const struct call *c, enum mover mover);
 
 /* -- check_random.c ------------------------------------------------------------------------------------------------ */
 

@@ -192,7 +192,7 @@ static void side_place(struct call *c, int s)
     }
 }
 
-static void side_measure(struct side *side)
+static void side_measure(struct side *side, bool whole)
 {
     ptrdiff_t low = 0, high = 0;
     bool found = false;
@@ -200,7 +200,7 @@ static void side_measure(struct side *side)
     for (int b = 0; b < side->blocks; ++b) {
         ptrdiff_t first, last;
 
-        layout_span(&side->layout, (size_t) side->counts[b], &first, &last);
+        layout_span(&side->layout, (size_t) side->counts[b], whole, &first, &last);
         if (0 < side->counts[b]) {
             first += side->places[b] * side->layout.extent;
             last += side->places[b] * side->layout.extent;
@@ -250,7 +250,7 @@ static void side_open(struct call *c, int s)
         side->counts[b] = (int) (route_words(c, route_of(c, layout, b)) / layout_words(&side->layout));
     }
     side_place(c, s);
-    side_measure(side);
+    side_measure(side, c->variant->whole);
     side->memory = guarded_alloc(side->span, c->rank);
     side->image = malloc(side->span + 1);
     if (NULL == side->image) {
@@ -396,6 +396,29 @@ static void accept_operands(const struct call *c)
     accept_words(c, result_undefined(c) ? 0 : result_words(c), words);
 }
 
+/* What an operation that writes whole elements leaves around the words of the output is anything. */
+static void accept_padding(const struct call *c)
+{
+    const struct side *side = &c->sides[OUTPUT];
+    unsigned char *image = malloc(side->span + 1);
+
+    if (NULL == image) {
+        no_memory();
+        return;
+    }
+    memcpy(image, side->memory, side->span);
+    for (int b = 0; b < side->blocks; ++b) {
+        for (size_t i = 0; i < (size_t) side->counts[b] * layout_words(&side->layout); ++i) {
+            enum atom atom;
+            const unsigned char *word = side_word(side, side->image, b, i, &atom);
+
+            memcpy(image + (word - side->image), word, atom_bytes(atom));
+        }
+    }
+    memcpy(side->image, image, side->span);
+    free(image);
+}
+
 /* Sums of fractions are good where they are near. */
 static void accept_rounded(const struct call *c)
 {
@@ -442,6 +465,9 @@ void call_check(struct call *c)
 {
     if (is_reduction(c) && (c->in_place || result_undefined(c)) && !side_ignored(c, OUTPUT)) {
         accept_operands(c);
+    }
+    if (c->variant->whole && !side_ignored(c, OUTPUT)) {
+        accept_padding(c);
     }
     if (is_rounded(c) && !side_ignored(c, OUTPUT) && !result_undefined(c)) {
         accept_rounded(c);

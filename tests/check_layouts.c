@@ -160,6 +160,13 @@ static const struct layout layouts[LAYOUTS] = {
                             .stride = 20,
                             .whole = true,
                             .ready = MPI_DATATYPE_NULL },
+    [LATE_INTS] = { .family = FAMILY_NONE,
+                    .period = 1,
+                    .items = { { INT, 4 } },
+                    .low = 4,
+                    .extent = 8,
+                    .ready = MPI_DATATYPE_NULL,
+                    .repeat = 1 },
     [SCHARS] = ONE_ITEM(SCHAR, 1, MPI_SIGNED_CHAR),
     [SHORTS] = ONE_ITEM(SHORT, 2, MPI_SHORT),
     [LONGS] = ONE_ITEM(LONG, 8, MPI_LONG),
@@ -254,11 +261,21 @@ struct item layout_word(const struct layout *layout, size_t i)
     return item;
 }
 
-void layout_span(const struct layout *layout, size_t count, ptrdiff_t *first, ptrdiff_t *last)
+ptrdiff_t layout_first(const struct layout *layout)
+{
+    return 0 < layout->low ? 0 : layout->low;
+}
+
+void layout_span(const struct layout *layout, size_t count, bool whole, ptrdiff_t *first, ptrdiff_t *last)
 {
     const size_t words = layout_words(layout);
 
     *first = *last = 0;
+    if (whole && 0 < count) {
+        *first = layout_first(layout);
+        *last = *first + (ptrdiff_t) count * layout->extent;
+        return;
+    }
     for (size_t w = 0; w < 2 * words && 0 < count; ++w) {
         const struct item item = layout_word(layout, w < words ? w : (count - 2) * words + w);
         const ptrdiff_t end = item.place + (ptrdiff_t) atom_bytes(item.atom);

@@ -105,7 +105,19 @@ static void compose_small(const int64_t *left, int64_t *right)
 
 /* ---- as functions that MPI calls ---- */
 
-static void fold_elements(unsigned char *in, unsigned char *inout, int count, enum layout_name name, fold_t fold)
+/* All bytes of an element are read and written, as where C copies a structure. None of what is written around the words
+ * is 0: where it hits a number of another element, that one differs. */
+static void write_whole(const struct layout *layout, const unsigned char *in, unsigned char *inout, size_t i)
+{
+    const ptrdiff_t place = layout_first(layout) + (ptrdiff_t) (i / layout_words(layout)) * layout->extent;
+
+    for (ptrdiff_t b = place; b < place + layout->extent; ++b) {
+        inout[b] = in[b] | 0xc3;
+    }
+}
+
+static void fold_elements(unsigned char *in, unsigned char *inout, int count, enum layout_name name, bool whole,
+                          fold_t fold)
 {
     const struct layout layout = layout_find(name, 0, 1);
 
@@ -119,6 +131,9 @@ static void fold_elements(unsigned char *in, unsigned char *inout, int count, en
             right[w] = atom_get(item.atom, inout + item.place);
         }
         fold(left, right);
+        if (whole) {
+            write_whole(&layout, in, inout, i);
+        }
         for (size_t w = 0; w < layout.period; ++w) {
             const struct item item = layout_word(&layout, i + w);
 
@@ -128,39 +143,45 @@ static void fold_elements(unsigned char *in, unsigned char *inout, int count, en
 }
 
 /* MPI tells such a function the type, but not which layout that is. */
-#define FUNCTION(name, layout, fold)                                                                                   \
+#define FUNCTION(name, layout, whole, fold)                                                                            \
     static void name(void *in, void *inout, int *count, MPI_Datatype *type)                                            \
     {                                                                                                                  \
         (void) type;                                                                                                   \
-        fold_elements(in, inout, *count, layout, fold);                                                                \
+        fold_elements(in, inout, *count, layout, whole, fold);                                                         \
     }
 
-FUNCTION(gaps_sum_and_most, INT_GAPS, sum_and_most)
-FUNCTION(pairs_compose, INT_PAIRS, compose)
-FUNCTION(below_compose, INT_BELOW, compose)
-FUNCTION(ints_sum, INTS, sum)
-FUNCTION(reversed_compose, INT_BEFORE_DOUBLE, compose_small)
-FUNCTION(tight_compose, DOUBLE_INT_TIGHT, compose_small)
+FUNCTION(gaps_sum_and_most, INT_GAPS, false, sum_and_most)
+FUNCTION(pairs_compose, INT_PAIRS, false, compose)
+FUNCTION(below_compose, INT_BELOW, false, compose)
+FUNCTION(ints_sum, INTS, false, sum)
+FUNCTION(reversed_compose, INT_BEFORE_DOUBLE, false, compose_small)
+FUNCTION(tight_compose, DOUBLE_INT_TIGHT, false, compose_small)
+FUNCTION(whole_late_sum, LATE_INTS, true, sum)
+FUNCTION(whole_gaps_sum_and_most, INT_GAPS, true, sum_and_most)
+FUNCTION(whole_below_compose, INT_BELOW, true, compose)
+FUNCTION(whole_least, DOUBLE_INTS, true, least_located)
+FUNCTION(whole_compose, DOUBLE_INTS, true, compose_small)
+FUNCTION(whole_reversed_compose, INT_BEFORE_DOUBLE, true, compose_small)
 
 /* ---- variants ---- */
 
 #define MOVED(name, input, output)                                                                                     \
     {                                                                                                                  \
-        name, { input, output }, NULL, MPI_OP_NULL, NULL, false,                                                       \
+        name, { input, output }, NULL, MPI_OP_NULL, NULL, false, false,                                                \
         {                                                                                                              \
             0                                                                                                          \
         }                                                                                                              \
     }
 #define BUILT_IN(name, layout, fold, op, ...)                                                                          \
     {                                                                                                                  \
-        name, { layout, layout }, fold, op, NULL, true,                                                                \
+        name, { layout, layout }, fold, op, NULL, true, false,                                                         \
         {                                                                                                              \
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
     }
-#define OWN(name, layout, fold, function, commutes, ...)                                                               \
+#define OWN(name, layout, fold, function, commutes, whole, ...)                                                        \
     {                                                                                                                  \
-        name, { layout, layout }, fold, MPI_OP_NULL, function, commutes,                                               \
+        name, { layout, layout }, fold, MPI_OP_NULL, function, commutes, whole,                                        \
         {                                                                                                              \
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
@@ -204,12 +225,23 @@ const struct variant variants[] = {
     BUILT_IN("(short, int), maxloc", SHORT_INTS, most_located, MPI_MAXLOC, 7, 1000),
     BUILT_IN("(long, int), minloc", LONG_INTS, least_located, MPI_MINLOC, 7, 1000),
     BUILT_IN("(float, int), minloc", FLOAT_INTS, least_located, MPI_MINLOC, 7, 1000),
-    OWN("ints, own op", INTS, sum, ints_sum, true, 1000003),
-    OWN("gaps, own op", INT_GAPS, sum_and_most, gaps_sum_and_most, true, 1000003, 1000003),
-    OWN("(int, int), in order", INT_PAIRS, compose, pairs_compose, false, 0),
-    OWN("a negative lower bound, in order", INT_BELOW, compose, below_compose, false, 0),
-    OWN("(double, int) reversed, in order", INT_BEFORE_DOUBLE, compose_small, reversed_compose, false, 10007, 10007),
-    OWN("(double, int) unaligned, in order", DOUBLE_INT_TIGHT, compose_small, tight_compose, false, 10007, 10007),
+    OWN("ints, own op", INTS, sum, ints_sum, true, false, 1000003),
+    OWN("gaps, own op", INT_GAPS, sum_and_most, gaps_sum_and_most, true, false, 1000003, 1000003),
+    OWN("(int, int), in order", INT_PAIRS, compose, pairs_compose, false, false, 0),
+    OWN("a negative lower bound, in order", INT_BELOW, compose, below_compose, false, false, 0),
+    OWN("(double, int) reversed, in order", INT_BEFORE_DOUBLE, compose_small, reversed_compose, false, false, 10007,
+        10007),
+    OWN("(double, int) unaligned, in order", DOUBLE_INT_TIGHT, compose_small, tight_compose, false, false, 10007,
+        10007),
+    OWN("whole structures with padding in front", LATE_INTS, sum, whole_late_sum, true, true, 1000003),
+    OWN("whole structures with padding behind", DOUBLE_INTS, least_located, whole_least, true, true, 7, 1000),
+    OWN("whole structures with padding behind, in order", DOUBLE_INTS, compose_small, whole_compose, false, true, 10007,
+        10007),
+    OWN("whole structures with padding between and behind", INT_GAPS, sum_and_most, whole_gaps_sum_and_most, true, true,
+        1000003, 1000003),
+    OWN("whole structures from below their address, in order", INT_BELOW, compose, whole_below_compose, false, true, 0),
+    OWN("whole structures with padding all around, in order", INT_BEFORE_DOUBLE, compose_small, whole_reversed_compose,
+        false, true, 10007, 10007),
 };
 
 const size_t variant_count = CHECK_COUNT(variants);

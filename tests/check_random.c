@@ -224,7 +224,8 @@ static void draw_call(struct player *player, int place, bool may_block)
         player->settings[place] = check_draw(state, settings_count(c->collective));
         /* Some of the ranks may share a node: there HAN is not, whatever is set. */
         left_out = known_fault_concerns(c, player->comms[comm].count < player->size
-                                               || settings_may_fall_back(c->collective, player->settings[place]));
+                                               ? OTHERS
+                                               : settings_mover(c->collective, player->settings[place]));
     } while (left_out);
     c->comm = player->comms[comm].comm;
     c->rank = place_in(&player->comms[comm], player->rank);

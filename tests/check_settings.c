@@ -21,6 +21,8 @@ static struct {
     struct variable variables[MOST_VARIABLES];
 } found[COLLECTIVES];
 
+static bool is_solo; /* the component leaves elements with padding to others, whatever the algorithm */
+
 void settings_init(void)
 {
     int provided;
@@ -83,6 +85,7 @@ void settings_open(const char *component)
 {
     int count = 0;
 
+    is_solo = 0 == strcmp("solo", component);
     MPI_T_cvar_get_num(&count);
     for (int i = 0; i < count; ++i) {
         char name[NAME * 2] = "";
@@ -163,8 +166,18 @@ const char *settings_text(const struct collective *collective, size_t setting, c
     return text;
 }
 
-bool settings_may_fall_back(const struct collective *collective, size_t setting)
+static bool is_one_of(const char *value, const char *const *names)
 {
+    while (NULL != *names && 0 != strcmp(value, *names)) {
+        ++names;
+    }
+    return NULL != *names;
+}
+
+enum mover settings_mover(const struct collective *collective, size_t setting)
+{
+    static const char *const others[] = { "auto", "fallback", NULL };
+    static const char *const in_part[] = { "simple", "pipeline", "up_allreduce", NULL };
     const size_t which = (size_t) (collective - collectives);
 
     for (size_t i = 0; i < found[which].count; ++i) {
@@ -172,10 +185,12 @@ bool settings_may_fall_back(const struct collective *collective, size_t setting)
         const char *value = variable->names[value_in(variable, &setting)];
 
         if (0 == strcmp("algorithm", variable->name)) {
-            return 0 == strcmp("auto", value) || 0 == strcmp("fallback", value);
+            return is_one_of(value, others)               ? OTHERS
+                   : is_solo || is_one_of(value, in_part) ? IN_PART_OTHERS
+                                                          : COMPONENT;
         }
     }
-    return true;
+    return OTHERS;
 }
 
 void settings_finalize(void)

@@ -34,7 +34,7 @@ static void draw_calls(struct member *member, const size_t *settings, uint64_t s
     MPI_Comm_size(member->comm, &size);
     for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
         const struct collective *collective = &collectives[i / FORMS];
-        const bool may_fall_back = settings_may_fall_back(collective, settings[i / FORMS]);
+        const enum mover mover = settings_mover(collective, settings[i / FORMS]);
         struct call *c = &member->calls[member->count], *other;
         struct call swapped;
 
@@ -46,7 +46,7 @@ static void draw_calls(struct member *member, const size_t *settings, uint64_t s
             c->collective = collective;
             c->form = (enum form)(i % FORMS);
             check_draw_call(c, &state, size, segment);
-        } while (known_fault_concerns(c, may_fall_back));
+        } while (known_fault_concerns(c, mover));
         call_on(c, member->comm);
         ++member->count;
         other = &member->calls[check_draw(&state, (size_t) member->count)];

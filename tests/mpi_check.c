@@ -11,6 +11,7 @@
  *   mpi_check --random 60         random sequences on random communicators, for a minute (--spawn: with spawned ranks);
  *                                 with --seconds, after the calls that are drawn
  *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --seconds
+ *   mpi_check --defaults          leaves the component's parameters alone
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
  *
  * --segment is the segment size that is set, and around which sizes are. The seed is drawn too where none is given. A
@@ -39,6 +40,7 @@ static long known = 0;
 static long threads = 0;
 static long solo = 0;
 static long adapt = 0;
+static long defaults = 0;
 
 static const char *program;
 
@@ -131,7 +133,7 @@ static bool run_case(const struct space *space, size_t number)
     struct call c = space_call(space, number, &setting);
 
     c.key = check_mixed((uint64_t) seed, number, (uint64_t) (space->collective - collectives), 0);
-    if (known_fault_concerns(&c, settings_may_fall_back(c.collective, setting))) {
+    if (known_fault_concerns(&c, settings_mover(c.collective, setting))) {
         return false;
     }
     settings_write(c.collective, setting);
@@ -318,11 +320,12 @@ static void draw_seed(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment }, { "--seed", true, &seed },     { "--seconds", true, &seconds },
-            { "--calls", true, &calls },     { "--all", false, &all },      { "--only", true, &only },
-            { "--case", true, &one_case },   { "--rounds", true, &rounds }, { "--random", true, &random_seconds },
-            { "--spawn", false, &spawn },    { "--child", false, &child },  { "--known", false, &known },
-            { "--solo", false, &solo },      { "--adapt", false, &adapt },  { "--threads", true, &threads } };
+        = { { "--segment", true, &segment },   { "--seed", true, &seed },     { "--seconds", true, &seconds },
+            { "--calls", true, &calls },       { "--all", false, &all },      { "--only", true, &only },
+            { "--case", true, &one_case },     { "--rounds", true, &rounds }, { "--random", true, &random_seconds },
+            { "--spawn", false, &spawn },      { "--child", false, &child },  { "--known", false, &known },
+            { "--solo", false, &solo },        { "--adapt", false, &adapt },  { "--threads", true, &threads },
+            { "--defaults", false, &defaults } };
     const char *component;
     int provided;
 
@@ -344,8 +347,10 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
     draw_seed();
-    settings_open(component);
-    settings_segment(component, (int) segment);
+    if (!defaults) {
+        settings_open(component);
+        settings_segment(component, (int) segment);
+    }
     if (child) {
         return run_child();
     }

@@ -354,7 +354,7 @@ static void failures_of(const struct collective *collective, enum form form, enu
         struct call c = any_call(collective, form, 5);
 
         settings_write(collective, setting);
-        if (!as_set && settings_may_fall_back(collective, setting)) {
+        if (!as_set && OTHERS == settings_mover(collective, setting)) {
             continue;
         }
         call_run(&c);

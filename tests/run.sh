@@ -44,6 +44,9 @@ allreduce by leaders, SHAPE by MAP | SHAPE   | MAP  | 120 | --mca coll_han_allre
 blocks, seven nodes                | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
 check, seven nodes                 | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
 check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4 --random 2
+check, defaults, by MAP            | 3,2,3,1 | MAP  | 120 |                                          | mpi_check --defaults --seconds 4
+check, watched memory, by MAP      | 3,2,3,1 | MAP  | 120 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --seconds 4 --random 2
+check adapt, watched memory        | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --adapt --seconds 4
 random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 all collectives, threads, by MAP   | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
 all collectives, threads, one node | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
