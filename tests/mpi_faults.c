@@ -18,6 +18,7 @@ static long truncated = 0;
 static long wire = 0;
 static long flood = 0;
 static long yields = 0;
+static long padding = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
 static void gather_is_in_rank_order(void)
@@ -305,12 +306,69 @@ static void ready_call_keeps_its_core(void)
     t_expect(0 != t.rank || gave < CALLS / 2, "the root gave its core away in %d of %d calls", gave, CALLS);
 }
 
+/* A structure with padding behind its last member. */
+struct located {
+    double value;
+    int rank;
+};
+
+/* Copies structures, padding included. */
+static void least_located(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    const struct located *left = in;
+    struct located *right = inout;
+
+    (void) type;
+    for (int i = 0; i < *count; ++i) {
+        const struct located own = right[i];
+
+        right[i] = left[i].value < own.value ? left[i] : own;
+    }
+}
+
+static void padding_is_inside_the_memory(void)
+{
+    static const int counts[] = { 1, 3, 683, 10000 };
+    MPI_Datatype members[] = { MPI_DOUBLE, MPI_INT }, narrow, type;
+    const MPI_Aint displacements[] = { offsetof(struct located, value), offsetof(struct located, rank) };
+    const int lengths[] = { 1, 1 };
+    MPI_Op op;
+
+    MPI_Type_create_struct(2, lengths, displacements, members, &narrow);
+    MPI_Type_create_resized(narrow, 0, sizeof(struct located), &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(least_located, 1, &op);
+    for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); ++c) {
+        const size_t bytes = (size_t) counts[c] * sizeof(struct located);
+        struct located *own = t_alloc(bytes), *least = t_alloc(bytes);
+
+        for (int root = 0; root < t.size; ++root) {
+            long wrong = 0;
+
+            for (int i = 0; i < counts[c]; ++i) {
+                own[i] = (struct located){ ((t.rank + i) % t.size) / 3.0, t.rank };
+            }
+            T_MPI(MPI_Reduce(own, least, counts[c], type, op, root, MPI_COMM_WORLD));
+            for (int i = 0; i < counts[c] && t.rank == root; ++i) {
+                wrong += 0 != least[i].value || (t.size - i % t.size) % t.size != least[i].rank;
+            }
+            t_expect(0 == wrong, "root %d: %ld of %d structures are wrong", root, wrong, counts[c]);
+        }
+        t_free(own);
+        t_free(least);
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    MPI_Type_free(&narrow);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
         = { { "--gather", false, &gather },       { "--ragged", false, &ragged }, { "--module", false, &module },
             { "--signature", false, &signature }, { "--first", false, &first },   { "--wire", false, &wire },
-            { "--truncated", false, &truncated }, { "--flood", false, &flood },   { "--yields", false, &yields } };
+            { "--truncated", false, &truncated }, { "--flood", false, &flood },   { "--yields", false, &yields },
+            { "--padding", false, &padding } };
     const struct {
         const long *wanted;
         const char *name;
@@ -326,6 +384,7 @@ int main(int argc, char **argv)
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
+        { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },
     };
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));

@@ -61,6 +61,8 @@ fault, first call on communicator  | 4,4,4,4 | slot |  60 |                     
 fault, uneven nodes                | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
 an own block that does not fit      | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
 a late node is not flooded         | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
+whole structures, levels, by MAP   | 3,2,3,1 | MAP  |  60 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
+whole structures, defaults, by MAP | 3,2,3,1 | MAP  |  60 |                                          | mpi_faults --padding
 a ready call keeps its core        | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
 solo ONENODE, single copy SINGLE   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
