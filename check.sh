@@ -9,42 +9,54 @@ TOP=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly TOP
 # shellcheck source=tests/packages.sh
 . "$TOP/tests/packages.sh"
+# shellcheck source=tests/depth.sh
+. "$TOP/tests/depth.sh"
 readonly CFLAGS_GCC='-g -O2 -Werror'
 
-# name | limit in seconds | command; in this order, each in the build folder.
+# name | depth | limit in seconds | command; in this order, each in the build folder.
+# The depth is the least with which the step is done (tests/depth.sh).
 # A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
 # "ok 3 - ... # SKIP why"), or none: then its exit code is one.  With "&" in
 # front it needs no more than a core, and runs beside the step that follows.
 readonly STEPS='
-gcc -Wall -Wextra -Werror   | 300 | build_gcc
-clang -Wall -Wextra -Werror | 300 | build_clang
-unit tests                  | 120 | unit_tests
-load                        | 180 | tests/test_load.sh
-rules                       | 180 | tests/test_rules.sh
-han_rules                   |  60 | tests/test_han_rules.sh
-solo                        | 300 | tests/test_solo.sh
-MPI tests                   | 1200 | mpi_tests
-virtual cluster             | 240 | tests/test_vcluster.sh
-bench                       | 240 | tests/test_bench.sh
-noise                       | 240 | tests/test_noise.sh
-tuner                       | 240 | tests/test_tune.sh
-build and install           | 300 | tests/test_build.sh
-fuzz                        | 200 | & tests/fuzz.sh
-distcheck                   | 300 | distcheck
+gcc -Wall -Wextra -Werror   | quick |  600 | build_gcc
+clang -Wall -Wextra -Werror | quick |  600 | build_clang
+unit tests                  | quick |  300 | unit_tests
+rules                       | quick |  600 | tests/test_rules.sh
+han_rules                   | quick |  300 | tests/test_han_rules.sh
+load                        | quick |  600 | tests/test_load.sh
+solo                        | usual |  600 | tests/test_solo.sh
+MPI tests                   | quick | 7200 | mpi_tests
+virtual cluster             | usual |  600 | tests/test_vcluster.sh
+bench                       | usual |  600 | tests/test_bench.sh
+noise                       | usual |  600 | tests/test_noise.sh
+tuner                       | usual |  900 | tests/test_tune.sh
+build and install           | usual |  900 | tests/test_build.sh
+fuzz                        | all   |  600 | & tests/fuzz.sh --seconds 180
+distcheck                   | all   |  900 | distcheck
+sanitizers                  | all   | 7200 | tests/sanitize.sh address undefined thread
+in Open MPI                 | all   | 7200 | tests/in-tree.sh
 '
 
 usage() {
     cat <<'END'
-./check.sh [--only TEXT] [--list]
+./check.sh [--quick | --all] [--only TEXT] [--list]
 
 On a Debian 12: installs what is missing (as root or with sudo), builds HAN in
-build/ (or here, where this folder is configured) and runs all tests except
-tests/in-tree.sh.  The last line is "N passed, N failed, N skipped"; what has
-failed and what was skipped is listed above it.  Exit code 1 when anything
-failed.  Takes a quarter of an hour to 25 minutes on two cores.
+build/ (or here, where this folder is configured) and tests it.  The last line
+is "N passed, N failed, N skipped"; what has failed and what was skipped is
+listed above it.  Exit code 1 when anything failed, 2 bad input.
 
-  --only TEXT   only steps whose name contains TEXT (and the build)
-  --list        prints the names of the steps
+              on two cores      for whom
+  --quick     1 to 3 minutes    after a change, before a commit
+              8 to 10 minutes   before a change is proposed; what the CI runs
+                                (2 more where packages have to be installed)
+  --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
+                                long mixes, past 2 GiB, fuzzing, distcheck, inside
+                                Open MPI's source tree
+
+  --only TEXT   only steps whose name contains TEXT (and the build), of any depth
+  --list        prints the names of the steps, each with the least depth that has it
 
 What the steps print is kept in build/check/.
 END
@@ -91,7 +103,7 @@ unit_tests() {
 }
 
 mpi_tests() {
-    make -C "$build" check-mpi CFLAGS="$CFLAGS_GCC"
+    "$TOP/tests/run.sh" --build "$build" --depth "$HAN_CHECK_DEPTH"
 }
 
 # Without our CFLAGS: configure runs in it.
@@ -148,8 +160,12 @@ log_of() {                          # log_of NAME
 }
 
 start_step() {                      # start_step NAME SECONDS COMMAND
-    local -a command=("$TOP/check.sh" --step "$3")
-    [[ $3 != */* ]] || command=("$TOP/$3")
+    local -a command
+    read -ra command <<<"$3"
+    case ${command[0]} in
+        */*) command[0]=$TOP/${command[0]} ;;
+        *) command=("$TOP/check.sh" --step "${command[@]}") ;;
+    esac
     started[$1]=$SECONDS
     (cd "$build/tests" 2>/dev/null || cd "$build" && exec timeout -k 10 "$2" "${command[@]}") \
         >"$(log_of "$1")" 2>&1 </dev/null &
@@ -178,15 +194,24 @@ clean_up() {
     done
 }
 
+# Whether it was asked for.  Who names steps wants them whatever their depth.
+wanted() {                          # wanted NAME DEPTH COMMAND
+    if [[ -n $only ]]; then
+        [[ $3 == build_gcc || $1 == *"$only"* ]]
+    else
+        depth_has "${depth:-usual}" "$2"
+    fi
+}
+
 run_steps() {
-    local name limit command beside=''
-    while IFS='|' read -r name limit command; do
+    local name least limit command beside=''
+    while IFS='|' read -r name least limit command; do
         read -r name <<<"$name"
         [[ -n $name ]] || continue
-        read -r limit command <<<"$limit $command"
+        read -r least limit command <<<"$least $limit $command"
         if [[ -n $list ]]; then
-            echo "$name"
-        elif [[ $command == build_gcc || $name == *"$only"* ]]; then
+            printf '%-28s %s\n' "$name" "$least"
+        elif wanted "$name" "$least" "$command"; then
             start_step "$name" "$limit" "${command#& }"
             if [[ $command == '& '* ]]; then
                 beside=$name
@@ -199,6 +224,16 @@ run_steps() {
             beside=''
         fi
     done <<<"$STEPS"
+    [[ -z $beside ]] || end_step "$beside"
+}
+
+# Whether the name of a step contains a text.
+is_step() {                         # is_step TEXT
+    local name
+    while IFS='|' read -r name _; do
+        [[ -z $name || $name != *"$1"* ]] || return 0
+    done <<<"$STEPS"
+    return 1
 }
 
 report() {
@@ -213,17 +248,31 @@ report() {
     printf '\n%d passed, %d failed, %d skipped\n' "$passed" "${#failed[@]}" "${#skipped[@]}"
 }
 
-only='' list=''
+bad_input() {
+    printf 'check.sh: %s\n' "$*" >&2
+    exit 2
+}
+
+only='' list='' depth=''
 choose_build
 while (($#)); do
     case $1 in
-        --only) only=${2:?--only needs a text}; shift 2 ;;
+        --quick | --all)
+            [[ -z $depth || $depth == "${1#--}" ]] || bad_input "--quick and --all exclude each other"
+            depth=${1#--}
+            shift ;;
+        --only)
+            (($# > 1)) && [[ -n $2 ]] || bad_input "--only needs a text; --list prints the names of the steps"
+            only=$2
+            shift 2 ;;
         --list) list=yes; shift ;;
-        --step) "$2"; exit 0 ;;     # for run_step
+        --step) "$2"; exit 0 ;;     # for start_step
         --help | -h) usage; exit 0 ;;
-        *) echo "check.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
+        *) bad_input "option '$1' is unknown; --help lists the options" ;;
     esac
 done
+[[ -z $only ]] || is_step "$only" || bad_input "no step is called '$only'; --list prints their names"
+export HAN_CHECK_DEPTH=${depth:-usual}
 if [[ -n $list ]]; then
     run_steps
     exit 0

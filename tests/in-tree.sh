@@ -4,7 +4,7 @@
 # HAN, ADAPT and SOLO as components of Open MPI's own source tree: copies them into
 # the source package of the distribution's Open MPI, in a temporary folder,
 # builds Open MPI there, and looks whether the components load and work.
-# Takes 15 to 30 minutes on two cores, so it is run by hand; check.sh leaves it out.
+# Takes 15 to 30 minutes on two cores: only check.sh --all has it.
 #
 # The layout there.  A component has one folder, and what both components use
 # goes into both:

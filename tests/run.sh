@@ -13,109 +13,114 @@ readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/depth.sh
+. "$HERE/depth.sh"
 
-# One run a row: name | ranks of each node | map | seconds | mpirun options | program and arguments
+# One run a row: name | depth | ranks of each node | map | seconds | mpirun options | program and arguments
+# The depth is the least with which the run is done (tests/depth.sh); with two words, that of the first run that a row
+# stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  ANY_UP,
 # ANY_LOW, ANY_TREE and ANY_WAY stand for a whole list, which --each of a program
 # goes through (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
-bcast by node, any modules         | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
-bcast SHAPE by MAP, defaults       | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 12288 --quick --strict
-bcast, one rank a node             | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes                   | 4,4,4,4 | slot | 240 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes, defaults         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
-all forms, SHAPE by MAP            | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
-levels, 64 segments under way      | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
-rules of a file, uneven            | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
-lanes, SHAPE                       | SHAPE   | node | 120 | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
-all forms, two sockets             | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
-all forms, one rank a node         | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
-all forms, threads                 | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
-10,000 mixes                       | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
-2,000 mixes, threads               | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
-adapt over any tree                | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
-adapt allreduce without a tree     | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
-reduce of 4 MB, 64 ranks           | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
-blocks by tree and exchange        | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
-blocks by leaders                  | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
-allreduce by leaders, SHAPE by MAP | SHAPE   | MAP  | 120 | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
-blocks, seven nodes                | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
-check, seven nodes                 | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
-check SHAPE by MAP                 | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4 --random 2
-check, defaults, by MAP            | 3,2,3,1 | MAP  | 120 |                                          | mpi_check --defaults --seconds 4
-check, watched memory, by MAP      | 3,2,3,1 | MAP  | 120 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --seconds 4 --random 2
-check adapt, watched memory        | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --adapt --seconds 4
-random sequences, spawned          | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
-all collectives, threads, by MAP   | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
-all collectives, threads, one node | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
-known faults of Open MPI           | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
-something inside fails             | 2,2,2,2 | node | 240 |                                          | mpi_failures
-fault 11664, gather by node        | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
-fault 11441, short last segment    | 4,4,4,4 | slot |  60 |                                          | mpi_faults --ragged
-fault 10514, module out of range   | 4,4,4,4 | slot |  60 | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
-fault 11794, errors of inner calls | 4,4,4,4 | slot | 60 | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
-fault 1763, one signature          | 4,4,4,4 | slot |  60 |                                          | mpi_faults --signature
-fault, first call on communicator  | 4,4,4,4 | slot |  60 |                                          | mpi_faults --first
-fault, uneven nodes                | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
-an own block that does not fit      | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
-a late node is not flooded         | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
-whole structures, levels, by MAP   | 3,2,3,1 | MAP  |  60 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
-whole structures, defaults, by MAP | 3,2,3,1 | MAP  |  60 |                                          | mpi_faults --padding
-a ready call keeps its core        | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
-fault 13171 and 13398, communicators | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
-solo ONENODE, single copy SINGLE   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
-solo ONENODE, all by each way      | ONENODE | slot | 240 | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo ONENODE, small segments       | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
-solo ONENODE, two sockets by MAP   | ONENODE | MAP | 180 | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets, small segments  | 5,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets by MAP, each way | 5,0,0,0 | MAP | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
-solo, two sockets by MAP, slices    | 5,0,0,0 | MAP | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-check solo, two sockets            | 5,0,0,0 | node | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --seconds 3
-solo, all forms by each way        | 4,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
-solo, bcast by each way            | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
-solo, blocks by each way           | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo, reduce in slices             | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
-check solo 3 ranks                 | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
-check solo 8 ranks                 | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
-solo, 1,000 communicators          | 4,0,0,0 | slot | 240 | --mca coll_solo_start 0             | mpi_solo
-solo, communicators, threads, spawn | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0            | mpi_comms --threads --spawn
-solo past 2 GiB, single copy SINGLE | 2,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
-reproducible, SHAPE by MAP         | SHAPE   | MAP  |  60 | --mca coll_han_reproducible 1            | mpi_places
-results by placement               | 4,4,4,4 | slot |  60 |                                          | mpi_places --by-placement
-bcast past 2 GiB                   | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
-levels SHAPE by MAP                | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
-levels by node, any modules        | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-levels by slot, up adapt, any low  | 5,3,4,1 | slot | 120 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-up_allreduce SHAPE                 | SHAPE   | node | 120 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
-levels, all roots                  | 5,3,4,1 | node | 180 | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
-levels, elements far apart         | 2,1,0,0 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
-levels, past 2 GiB                 | 1,1,0,0 | slot | 180 | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
-communicators, threads, spawn      | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
-communicators, levels              | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
-communicators, 7 left alive        | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
-levels, 7 left alive               | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
-valgrind, mixes                    | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
-valgrind, blocks                   | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
-valgrind, solo                     | 3,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
-valgrind, 7 left alive             | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
-valgrind, levels, 7 left alive     | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
+bcast by node, any modules          | usual       | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
+bcast SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 12288 --quick --strict
+bcast, one rank a node              | usual       | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
+bcast, all sizes                    | all         | 4,4,4,4 | slot | 240 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
+bcast, all sizes, defaults          | all         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
+all forms, SHAPE by MAP             | usual all   | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+levels, 64 segments under way       | usual       | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
+rules of a file, uneven             | usual       | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
+lanes, SHAPE                        | usual all   | SHAPE   | node | 120 | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
+all forms, two sockets              | usual       | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
+all forms, one rank a node          | usual       | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
+all forms, threads                  | usual       | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
+10,000 mixes                        | all         | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
+2,000 mixes, threads                | all         | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
+adapt over any tree                 | usual       | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
+adapt allreduce without a tree      | usual       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
+reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
+blocks by tree and exchange         | usual       | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
+blocks by leaders                   | usual       | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
+allreduce by leaders, SHAPE by MAP  | usual all   | SHAPE   | MAP  | 120 | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
+blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
+check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
+check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4 --random 2
+check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  | 120 |                                          | mpi_check --defaults --seconds 4
+check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | 120 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --seconds 4 --random 2
+check adapt, watched memory         | usual       | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --adapt --seconds 4
+random sequences, spawned           | usual       | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
+all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
+all collectives, threads, one node  | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
+known faults of Open MPI            | usual       | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
+something inside fails              | usual       | 2,2,2,2 | node | 240 |                                          | mpi_failures
+fault 11664, gather by node         | usual       | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
+fault 11441, short last segment     | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --ragged
+fault 10514, module out of range    | usual       | 4,4,4,4 | slot |  60 | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
+fault 11794, errors of inner calls  | usual       | 4,4,4,4 | slot | 60 | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
+fault 1763, one signature           | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --signature
+fault, first call on communicator   | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --first
+fault, uneven nodes                 | usual       | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
+an own block that does not fit      | usual       | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
+a late node is not flooded          | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
+whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  |  60 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
+whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |  60 |                                          | mpi_faults --padding
+a ready call keeps its core         | usual       | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
+fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
+solo ONENODE, single copy SINGLE    | usual all   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
+solo ONENODE, all by each way       | usual all   | ONENODE | slot | 240 | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
+solo ONENODE, small segments        | usual all   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
+solo ONENODE, two sockets by MAP    | usual all   | ONENODE | MAP | 180 | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+solo, two sockets, small segments   | usual       | 5,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+solo, two sockets by MAP, each way  | usual all   | 5,0,0,0 | MAP | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
+solo, two sockets by MAP, slices    | usual all   | 5,0,0,0 | MAP | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+check solo, two sockets             | usual       | 5,0,0,0 | node | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --seconds 3
+solo, all forms by each way         | usual       | 4,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
+solo, bcast by each way             | all         | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
+solo, blocks by each way            | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
+solo, reduce in slices              | all         | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
+check solo 3 ranks                  | usual       | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
+check solo 8 ranks                  | usual       | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
+solo, 1,000 communicators           | all         | 4,0,0,0 | slot | 240 | --mca coll_solo_start 0             | mpi_solo
+solo, communicators, threads, spawn | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0            | mpi_comms --threads --spawn
+solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
+reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  |  60 | --mca coll_han_reproducible 1            | mpi_places
+results by placement                | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_places --by-placement
+bcast past 2 GiB                    | all         | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
+levels SHAPE by MAP                 | usual all   | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
+levels by node, any modules         | usual       | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+levels by slot, up adapt, any low   | all         | 5,3,4,1 | slot | 120 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+up_allreduce SHAPE                  | usual all   | SHAPE   | node | 120 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
+levels, all roots                   | all         | 5,3,4,1 | node | 180 | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
+levels, elements far apart          | usual       | 2,1,0,0 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
+levels, past 2 GiB                  | all         | 1,1,0,0 | slot | 180 | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
+communicators, threads, spawn       | usual       | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
+communicators, levels               | all         | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
+communicators, 7 left alive         | usual       | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
+levels, 7 left alive                | usual       | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
+valgrind, mixes                     | all         | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
+valgrind, blocks                    | all         | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
+valgrind, solo                      | all         | 3,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
+valgrind, 7 left alive              | all         | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
+valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
-readonly SHAPES=(4,4,4,4 5,3,4,1 1,1,1,4 2,1,2,1) MAPS=(slot node) ONENODES=(2,0,0,0 3,0,0,0 4,0,0,0 8,0,0,0) \
+readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
     SINGLES=(on off) \
     ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) ANY_WAYS=(copy,single_copy) \
     ANY_TREES=(binomial,in_order_binomial,binary,pipeline,chain,linear,knomial,in_order_binary)
 
 usage() {
     cat <<'END'
-tests/run.sh [--build DIR] [--only TEXT] [--list] [--theirs]
+tests/run.sh [--build DIR] [--depth DEPTH] [--only TEXT] [--list] [--theirs]
 
   --build DIR   build folder with components/ and tests/ (default: the current
                 folder, or the one above it)
+  --depth DEPTH quick, usual or all of the runs (default: all)
   --only TEXT   only runs whose name contains TEXT
-  --list        prints the names of the runs
+  --list        prints the names of the runs, each with the least depth that has it
   --theirs      runs what is called "fault ..." with the HAN that Open MPI
                 brings instead of ours; a line is ok where that fails
 
@@ -124,7 +129,7 @@ HAN_TEST_WRAPPER=PROGRAM in the environment starts each test with PROGRAM.
 END
 }
 
-build='' only='' list='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
+build='' depth=all only='' list='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
 
 say() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -155,10 +160,17 @@ expand() {                          # expand ROW WORD...
     echo "$row"
 }
 
+# Prints all runs, each as a row of the table with one depth.
 all_rows() {
-    local row
+    local row run name rest depths first others
     while read -r row; do
-        [[ -z $row ]] || expand "$row" SHAPE MAP ONENODE SINGLE ANY_UP ANY_LOW ANY_TREE ANY_WAY
+        [[ -n $row ]] || continue
+        IFS='|' read -r name depths rest <<<"$row"
+        read -r first others <<<"$depths"
+        while read -r run; do
+            echo "${run/"|$depths|"/"| $first |"}"
+            first=${others:-$first}
+        done < <(expand "$row" SHAPE MAP ONENODE SINGLE ANY_UP ANY_LOW ANY_TREE ANY_WAY)
     done <<<"$RUNS"
 }
 
@@ -313,11 +325,14 @@ run_all() {
         for column in "${!columns[@]}"; do
             columns[column]=$(trim "${columns[column]}")
         done
-        [[ ${columns[0]} == *"$only"* ]] || continue
-        if [[ -n $list ]]; then
-            echo "${columns[0]}"
+        if [[ ${columns[0]} != *"$only"* ]] || ! depth_has "$depth" "${columns[1]}"; then
             continue
         fi
+        if [[ -n $list ]]; then
+            printf '%-40s %s\n' "${columns[0]}" "${columns[1]}"
+            continue
+        fi
+        unset 'columns[1]'
         start=$SECONDS
         if [[ -z $theirs ]]; then
             run_row "${columns[@]}"
@@ -354,6 +369,10 @@ main() {
     while (($#)); do
         case $1 in
             --build) build=${2:?--build needs a folder}; shift 2 ;;
+            --depth)
+                depth=${2:-}
+                depth_known "$depth" || { say "--depth '$depth': it is one of: $DEPTHS"; exit 2; }
+                shift 2 ;;
             --only) only=${2:?--only needs a text}; shift 2 ;;
             --list) list=yes; shift ;;
             --theirs) theirs=yes; shift ;;
