@@ -199,7 +199,7 @@ wanted() {                          # wanted NAME DEPTH COMMAND
     if [[ -n $only ]]; then
         [[ $3 == build_gcc || $1 == *"$only"* ]]
     else
-        depth_has "${depth:-usual}" "$2"
+        depth_has "$depth" "$2"
     fi
 }
 
@@ -272,7 +272,8 @@ while (($#)); do
     esac
 done
 [[ -z $only ]] || is_step "$only" || bad_input "no step is called '$only'; --list prints their names"
-export HAN_CHECK_DEPTH=${depth:-usual}
+depth=${depth:-usual}
+export HAN_CHECK_DEPTH=$depth           # for --step
 if [[ -n $list ]]; then
     run_steps
     exit 0

@@ -20,7 +20,8 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # The depth is the least with which the run is done (tests/depth.sh); with two words, that of the first run that a row
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
-# as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  ANY_UP,
+# as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
+# much was asked for, and ends a process that has written a byte more.  ANY_UP,
 # ANY_LOW, ANY_TREE and ANY_WAY stand for a whole list, which --each of a program
 # goes through (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
@@ -49,8 +50,8 @@ blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node | 120 |
 check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
 check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4 --random 2
 check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  | 120 |                                          | mpi_check --defaults --seconds 4
-check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | 120 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --seconds 4 --random 2
-check adapt, watched memory         | usual       | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 | mpi_check --adapt --seconds 4
+check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | 120 | WATCHED | mpi_check --seconds 4 --random 2
+check adapt, watched memory         | usual       | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --seconds 4
 random sequences, spawned           | usual       | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
 all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
@@ -65,7 +66,7 @@ fault, first call on communicator   | usual       | 4,4,4,4 | slot |  60 |      
 fault, uneven nodes                 | usual       | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
 an own block that does not fit      | usual       | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
 a late node is not flooded          | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
-whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  |  60 | -x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3 --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
+whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  |  60 | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |  60 |                                          | mpi_faults --padding
 a ready call keeps its core         | usual       | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
@@ -108,7 +109,7 @@ valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | 240 | --mca
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
 readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
-    SINGLES=(on off) \
+    SINGLES=(on off) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
     ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) ANY_WAYS=(copy,single_copy) \
     ANY_TREES=(binomial,in_order_binomial,binary,pipeline,chain,linear,knomial,in_order_binary)
 
@@ -162,15 +163,15 @@ expand() {                          # expand ROW WORD...
 
 # Prints all runs, each as a row of the table with one depth.
 all_rows() {
-    local row run name rest depths first others
+    local row run depths first others
     while read -r row; do
         [[ -n $row ]] || continue
-        IFS='|' read -r name depths rest <<<"$row"
+        IFS='|' read -r _ depths _ <<<"$row"
         read -r first others <<<"$depths"
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE MAP ONENODE SINGLE ANY_UP ANY_LOW ANY_TREE ANY_WAY)
+        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW ANY_TREE ANY_WAY)
     done <<<"$RUNS"
 }
 
