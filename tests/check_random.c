@@ -222,8 +222,9 @@ static void draw_call(struct player *player, int place, bool may_block)
         } while (!form_there(c->form) || (!may_block && BLOCKING == c->form));
         check_draw_call(c, state, player->comms[comm].count, player->run->segment);
         player->settings[place] = check_draw(state, settings_count(c->collective));
-        /* Some of the ranks may share a node: there HAN is not, whatever is set. */
-        left_out = known_fault_concerns(c, player->comms[comm].count < player->size
+        /* Some of the ranks may share a node, and what does not block may not look for the nodes: there HAN is not,
+         * whatever is set. */
+        left_out = known_fault_concerns(c, player->comms[comm].count < player->size || BLOCKING != c->form
                                                ? OTHERS
                                                : settings_mover(c->collective, player->settings[place]));
     } while (left_out);

@@ -41,12 +41,13 @@ static void draw_calls(struct member *member, const size_t *settings, uint64_t s
         if (!form_there((enum form)(i % FORMS))) {
             continue;
         }
+        /* HAN leaves what does not block to others as long as it does not know the nodes of a communicator. */
         do {
             memset(c, 0, sizeof(*c));
             c->collective = collective;
             c->form = (enum form)(i % FORMS);
             check_draw_call(c, &state, size, segment);
-        } while (known_fault_concerns(c, mover));
+        } while (known_fault_concerns(c, BLOCKING == c->form ? mover : OTHERS));
         call_on(c, member->comm);
         ++member->count;
         other = &member->calls[check_draw(&state, (size_t) member->count)];

@@ -362,6 +362,8 @@ int main(int argc, char **argv)
         t_end();
     } else {
         if (0 < seconds) {
+            /* From then on HAN knows the nodes, also where the first call that is drawn does not block. */
+            MPI_Barrier(MPI_COMM_WORLD);
             run_systematic();
         }
         if (0 < random_seconds || 0 < rounds) {
