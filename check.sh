@@ -9,12 +9,12 @@ TOP=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly TOP
 # shellcheck source=tests/packages.sh
 . "$TOP/tests/packages.sh"
-# shellcheck source=tests/depth.sh
-. "$TOP/tests/depth.sh"
+# shellcheck source=tests/choices.sh
+. "$TOP/tests/choices.sh"
 readonly CFLAGS_GCC='-g -O2 -Werror'
 
 # name | depth | limit in seconds | command; in this order, each in the build folder.
-# The depth is the least with which the step is done (tests/depth.sh).
+# The depth is the least with which the step is done (tests/choices.sh).
 # A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
 # "ok 3 - ... # SKIP why"), or none: then its exit code is one.  With "&" in
 # front it needs no more than a core, and runs beside the step that follows.
@@ -40,7 +40,7 @@ in Open MPI                 | all   | 7200 | tests/in-tree.sh
 
 usage() {
     cat <<'END'
-./check.sh [--quick | --all] [--only TEXT] [--list]
+./check.sh [--quick | --all] [--only TEXT] [--seed SEED] [--list]
 
 On a Debian 12: installs what is missing (as root or with sudo), builds HAN in
 build/ (or here, where this folder is configured) and tests it.  The last line
@@ -56,6 +56,8 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
                                 Open MPI's source tree
 
   --only TEXT   only steps whose name contains TEXT (and the build), of any depth
+  --seed SEED   of what tests draw: a number from 1, or random (default: 1, so
+                that the same run is the same)
   --list        prints the names of the steps, each with the least depth that has it
 
 What the steps print is kept in build/check/.
@@ -103,7 +105,7 @@ unit_tests() {
 }
 
 mpi_tests() {
-    "$TOP/tests/run.sh" --build "$build" --depth "$HAN_CHECK_DEPTH"
+    "$TOP/tests/run.sh" --build "$build" --depth "$HAN_CHECK_DEPTH" --seed "$HAN_CHECK_SEED"
 }
 
 # Without our CFLAGS: configure runs in it.
@@ -116,6 +118,7 @@ distcheck() {
 passed=0
 failed=()
 skipped=()
+again=()                                # commands that repeat what has failed
 
 # Counts the behaviours in what a step has printed.
 count_lines() {                     # count_lines NAME FILE STATUS
@@ -159,6 +162,14 @@ log_of() {                          # log_of NAME
     echo "$logs/${1//[^A-Za-z0-9]/-}.log"
 }
 
+# A step may say by itself what repeats less than all of it.
+note_again() {                      # note_again NAME LOG
+    local -a commands
+    mapfile -t commands < <(sed -n 's/^# again: //p' "$2")
+    ((${#commands[@]} > 0)) || commands=("./check.sh --only '$1' --seed $seed")
+    again+=("${commands[@]}")
+}
+
 start_step() {                      # start_step NAME SECONDS COMMAND
     local -a command
     read -ra command <<<"$3"
@@ -183,6 +194,7 @@ end_step() {                        # end_step NAME
     if ((good != 0)); then
         grep -aE -A 12 '^not ok' "$log" | head -n 60 || tail -n 40 "$log"
         echo "   (all of it: ${log#"$TOP/"})"
+        note_again "$1" "$log"
     fi
 }
 
@@ -244,6 +256,8 @@ report() {
     if ((${#failed[@]} > 0)); then
         printf '\nfailed:\n'
         printf '  %s\n' "${failed[@]}"
+        printf '\nagain:\n'
+        printf '  %s\n' "${again[@]}"
     fi
     printf '\n%d passed, %d failed, %d skipped\n' "$passed" "${#failed[@]}" "${#skipped[@]}"
 }
@@ -253,7 +267,7 @@ bad_input() {
     exit 2
 }
 
-only='' list='' depth=''
+only='' list='' depth='' seed=1
 choose_build
 while (($#)); do
     case $1 in
@@ -265,6 +279,9 @@ while (($#)); do
             (($# > 1)) && [[ -n $2 ]] || bad_input "--only needs a text; --list prints the names of the steps"
             only=$2
             shift 2 ;;
+        --seed)
+            seed=$(seed_of "${2:-}") || bad_input "--seed '${2:-}': it is $SEEDS"
+            shift 2 ;;
         --list) list=yes; shift ;;
         --step) "$2"; exit 0 ;;     # for start_step
         --help | -h) usage; exit 0 ;;
@@ -273,7 +290,7 @@ while (($#)); do
 done
 [[ -z $only ]] || is_step "$only" || bad_input "no step is called '$only'; --list prints their names"
 depth=${depth:-usual}
-export HAN_CHECK_DEPTH=$depth           # for --step
+export HAN_CHECK_DEPTH=$depth HAN_CHECK_SEED=$seed      # for --step
 if [[ -n $list ]]; then
     run_steps
     exit 0
@@ -283,6 +300,7 @@ trap 'exit 130' INT TERM
 packages_install "${PACKAGES_TO_CHECK[@]}"
 logs=$TOP/build/check
 mkdir -p "$build" "$logs"
+echo "seed $seed"
 run_steps
 report
 ((${#failed[@]} == 0))

@@ -320,8 +320,7 @@ struct random_run {
     MPI_Comm universe; /* all ranks that take part */
     uint64_t seed;
     long segment;
-    double seconds;
-    long rounds; /* where not 0: so many, whatever the time */
+    long rounds;
     char *doing; /* set to what is done, for who hears of a hang */
     size_t doing_size;
 };

@@ -359,8 +359,8 @@ static void play_round(struct player *player)
 
 /* ---- the run ---- */
 
-/* Rank 0 has the clock, and hears of failures; all stop after the same round. */
-static bool goes_on(struct player *player, double end)
+/* Rank 0 hears of failures; all stop after the same round. */
+static bool goes_on(struct player *player)
 {
     int go = 1;
 
@@ -373,8 +373,7 @@ static bool goes_on(struct player *player, double end)
         }
     }
     if (0 == player->rank) {
-        go = '\0' == player->why[0]
-             && (0 != player->run->rounds ? player->round < player->run->rounds : MPI_Wtime() < end);
+        go = '\0' == player->why[0] && player->round < player->run->rounds;
     } else {
         MPI_Send(player->why, sizeof(player->why), MPI_CHAR, 0, TAG, player->control);
     }
@@ -390,7 +389,6 @@ static bool goes_on(struct player *player, double end)
 long check_random(const struct random_run *run, char *why, size_t size)
 {
     static struct player player;
-    const double end = MPI_Wtime() + run->seconds;
 
     memset(&player, 0, sizeof(player));
     player.run = run;
@@ -405,7 +403,7 @@ long check_random(const struct random_run *run, char *why, size_t size)
     }
     MPI_Comm_dup(run->universe, &player.comms[0].comm);
     player.comm_count = 1;
-    while (goes_on(&player, end)) {
+    while (goes_on(&player)) {
         alarm(60);
         snprintf(run->doing, run->doing_size, "random sequences: --segment %ld --seed %llu --rounds %ld", run->segment,
                  (unsigned long long) run->seed, player.round + 1);

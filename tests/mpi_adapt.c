@@ -20,7 +20,6 @@
 #define MIX_LIMIT 3600
 
 static long segment = 1024;
-static long seed = 1;
 static long quick = 0;
 static long threads = 0;
 static long mixes = -1;
@@ -562,7 +561,7 @@ static uint64_t new_key(void)
 {
     static uint64_t calls = 0;
 
-    return (uint64_t) seed * 1000003 + calls++;
+    return (uint64_t) t.seed * 1000003 + calls++;
 }
 
 /* The whole life of a call; a persistent one is started three times. */
@@ -712,7 +711,7 @@ static void same_bits(enum collective collective, enum way way, int count)
                       .count = count,
                       .root = t.size / 2,
                       .comm = MPI_COMM_WORLD };
-    uint64_t state = (uint64_t) seed + 7919 * (uint64_t) t.rank;
+    uint64_t state = (uint64_t) t.seed + 7919 * (uint64_t) t.rank;
     unsigned char *first;
 
     call_open(&c);
@@ -763,7 +762,7 @@ struct mixer {
 
 static void mixer_open(struct mixer *mixer, int number)
 {
-    mixer->shared = (uint64_t) seed * 31 + (uint64_t) number;
+    mixer->shared = (uint64_t) t.seed * 31 + (uint64_t) number;
     mixer->own = mixer->shared * 1009 + (uint64_t) t.rank;
     mixer->frees_comms = false;
     T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &mixer->comms[0]));
@@ -1085,10 +1084,9 @@ static void more_than_2_gib(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment },   { "--seed", true, &seed },   { "--quick", false, &quick },
-            { "--threads", false, &threads },  { "--mixes", true, &mixes }, { "--strict", false, &strict },
-            { "--large", true, &large },       { "--far", false, &far },    { "--big", false, &big },
-            { "--blocking", false, &blocking } };
+        = { { "--segment", true, &segment }, { "--quick", false, &quick },   { "--threads", false, &threads },
+            { "--mixes", true, &mixes },     { "--strict", false, &strict }, { "--large", true, &large },
+            { "--far", false, &far },        { "--big", false, &big },       { "--blocking", false, &blocking } };
     static const struct t_behaviour long_ones[] = { { "reduces of long messages", long_reduces, 0 } };
     static const struct t_behaviour far_ones[]
         = { { "elements far apart, the last more than 2 GiB behind the first", elements_far_apart, 0 } };

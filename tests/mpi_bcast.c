@@ -5,7 +5,6 @@
 #include "mpi_test.h"
 
 static long segment = 1024;
-static long seed = 1;
 static long quick = 0;
 static long big = 0;
 static long strict = 0;
@@ -289,7 +288,7 @@ static uint64_t new_key(void)
 {
     static uint64_t calls = 0;
 
-    return (uint64_t) seed * 1000003 + calls++;
+    return (uint64_t) t.seed * 1000003 + calls++;
 }
 
 /* All roots, or where time is short the first two, the middle and the last. */
@@ -309,7 +308,7 @@ static void from_all_roots(MPI_Comm comm, layout_fn_t make, size_t bytes)
     message_new(&message, make, bytes);
     for (int root = 0; root < size; ++root) {
         if (root_wanted(root, size)) {
-            message_fill(&message, 31 * (uint64_t) seed + bytes + (uint64_t) root, root == rank, true);
+            message_fill(&message, 31 * (uint64_t) t.seed + bytes + (uint64_t) root, root == rank, true);
             T_MPI(MPI_Bcast(message_pointer(&message), message.layout.count, message.layout.type, root, comm));
             message_check(&message, root);
         }
@@ -466,7 +465,7 @@ static void across(MPI_Comm comm, bool sending, int root, size_t bytes, layout_f
     MPI_Comm_rank(comm, &rank);
     is_root = sending && root == rank;
     message_new(&message, make, bytes);
-    message_fill(&message, 17 * (uint64_t) seed + bytes + (uint64_t) root, is_root, !sending);
+    message_fill(&message, 17 * (uint64_t) t.seed + bytes + (uint64_t) root, is_root, !sending);
     T_MPI(MPI_Bcast(message_pointer(&message), message.layout.count, message.layout.type,
                     is_root   ? MPI_ROOT
                     : sending ? MPI_PROC_NULL
@@ -543,7 +542,7 @@ static void row(uint64_t *state)
 
 static void in_a_row(void)
 {
-    uint64_t state = (uint64_t) seed;
+    uint64_t state = (uint64_t) t.seed;
 
     for (int i = 0; i < (quick ? 1 : 5); ++i) {
         row(&state);
@@ -552,7 +551,7 @@ static void in_a_row(void)
 
 static void buffer_changes_after_return(void)
 {
-    uint64_t state = (uint64_t) seed + 1;
+    uint64_t state = (uint64_t) t.seed + 1;
     struct message message;
 
     message_new(&message, contiguous, size_bytes(5));
@@ -640,11 +639,11 @@ static void past_2_gib(MPI_Datatype type, int count, size_t bytes, int root)
     size_t wrong = 0;
 
     for (size_t i = 0; i < bytes; i = next_place(i, bytes)) {
-        memory[i] = t_pattern((uint64_t) seed, i) ^ flip;
+        memory[i] = t_pattern((uint64_t) t.seed, i) ^ flip;
     }
     T_MPI(MPI_Bcast(memory, count, type, root, MPI_COMM_WORLD));
     for (size_t i = 0; i < bytes; i = next_place(i, bytes)) {
-        if (memory[i] != t_pattern((uint64_t) seed, i)) {
+        if (memory[i] != t_pattern((uint64_t) t.seed, i)) {
             t_expect(false, "byte %zu is the first wrong one", i);
             ++wrong;
         }
@@ -683,7 +682,6 @@ static void past_2_gib_in_doubles(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[] = { { "--segment", true, &segment },
-                                               { "--seed", true, &seed },
                                                { "--quick", false, &quick },
                                                { "--big", false, &big },
                                                { "--strict", false, &strict } };

@@ -11,7 +11,6 @@
 #define MOST_WORDS 2 /* of an element that is reduced */
 
 static long segment = 1024;
-static long seed = 1;
 static long quick = 0;
 
 /* ---- kinds of elements: all are made of ints, so that any two have the same signature ---- */
@@ -686,7 +685,7 @@ static size_t size_units(size_t s, const struct variant *variant)
 /* Values differ from behaviour to behaviour and from call to call. */
 static uint64_t first_key(void)
 {
-    return ((uint64_t) seed * 1009 + (uint64_t) t.lines) << 32;
+    return ((uint64_t) t.seed * 1009 + (uint64_t) t.lines) << 32;
 }
 
 static void call_on(struct call *c, MPI_Comm comm)
@@ -838,7 +837,7 @@ static void many_at_once(void)
     static struct call calls[COMMS][OUTSTANDING];
     MPI_Comm comms[COMMS] = { duplicate(), t_split(0, -t.rank) };
     MPI_Request requests[COMMS * OUTSTANDING];
-    uint64_t shared = (uint64_t) seed, own = (uint64_t) seed * 1009 + (uint64_t) t.rank, key = first_key();
+    uint64_t shared = (uint64_t) t.seed, own = (uint64_t) t.seed * 1009 + (uint64_t) t.rank, key = first_key();
 
     for (int round = 0; round < (quick ? 3 : 20); ++round) {
         for (int i = 0; i < COMMS * OUTSTANDING; ++i) {
@@ -860,8 +859,7 @@ static void many_at_once(void)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[]
-        = { { "--segment", true, &segment }, { "--seed", true, &seed }, { "--quick", false, &quick } };
+    static const struct t_option options[] = { { "--segment", true, &segment }, { "--quick", false, &quick } };
     static const struct t_behaviour behaviours[] = {
         { "odd and even ranks", on_odd_and_even, 0 },
         { "ranks in reversed order", on_reversed, 0 },

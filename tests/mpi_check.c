@@ -4,35 +4,32 @@
  * in the buffers, between the data and around them is compared with what must be there, byte by byte. Passes with any
  * correct MPI 3.
  *
- *   mpi_check                     draws calls for 10 seconds
- *   mpi_check --seconds 60        for longer
- *   mpi_check --calls 1000        so many of each collective and form
+ *   mpi_check                     draws 40 calls of each collective and form
+ *   mpi_check --calls 1000        so many
  *   mpi_check --all               all there are; takes long
- *   mpi_check --random 60         random sequences on random communicators, for a minute (--spawn: with spawned ranks);
- *                                 with --seconds, after the calls that are drawn
- *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --seconds
+ *   mpi_check --rounds 1000       random sequences on random communicators (--spawn: with spawned ranks); with --calls,
+ *                                 after the calls that are drawn
+ *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --rounds
  *   mpi_check --defaults          leaves the component's parameters alone
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
  *
- * --segment is the segment size that is set, and around which sizes are. The seed is drawn too where none is given. A
- * failure names the options that repeat it. Algorithms and modules are those that the component accepts for
- * coll_han_X_... (--solo, --adapt: coll_solo_X_..., coll_adapt_X_...), written through MPI_T from call to call.
+ * --segment is the segment size that is set, and around which sizes are. What is drawn depends on --seed alone, and
+ * nothing is asked of a clock: a slow machine tests as much as a fast one. A failure names the options that repeat it.
+ * Algorithms and modules are those that the component accepts for coll_han_X_... (--solo, --adapt: coll_solo_X_...,
+ * coll_adapt_X_...), written through MPI_T from call to call.
  */
 #define T_TEXT 1024
 #include "mpi_test.h"
 
 #include "check.h"
 
-#include <time.h>
+enum { USUAL_CALLS = 40, USUAL_ROUNDS = 20 };
 
 static long segment = 1024;
-static long seed = 0;
-static long seconds = 0;
 static long calls = 0;
 static long all = 0;
 static long only = -1;
 static long one_case = -1;
-static long random_seconds = 0;
 static long rounds = 0;
 static long spawn = 0;
 static long child = 0;
@@ -120,7 +117,7 @@ static const char *full_text(const struct call *c, size_t number, size_t setting
 {
     char what[CALL_TEXT], settings[CALL_TEXT];
 
-    snprintf(text, size, "--segment %ld --seed %ld --only %d --case %zu (%s; %s)", segment, seed,
+    snprintf(text, size, "--segment %ld --seed %ld --only %d --case %zu (%s; %s)", segment, t.seed,
              (int) (c->collective - collectives) * FORMS + (int) c->form, number, call_text(c, what, sizeof(what)),
              settings_text(c->collective, setting, settings, sizeof(settings)));
     return text;
@@ -132,7 +129,7 @@ static bool run_case(const struct space *space, size_t number)
     size_t setting;
     struct call c = space_call(space, number, &setting);
 
-    c.key = check_mixed((uint64_t) seed, number, (uint64_t) (space->collective - collectives), 0);
+    c.key = check_mixed((uint64_t) t.seed, number, (uint64_t) (space->collective - collectives), 0);
     if (known_fault_concerns(&c, settings_mover(c.collective, setting))) {
         return false;
     }
@@ -153,45 +150,38 @@ static bool run_case(const struct space *space, size_t number)
 
 enum { CALLS_BETWEEN_LOOKS = 8 };
 
-/* Rank 0 has the clock; who has a failure wants to stop. */
-static bool goes_on(size_t done, double end)
+/* Who has a failure wants to stop, and all stop after the same call. */
+static bool goes_on(size_t done)
 {
-    if (0 != calls || all) {
-        return 0 != done % CALLS_BETWEEN_LOOKS || 0 != t_agree(!t.verdict.failed);
-    }
-    return 0 != done % CALLS_BETWEEN_LOOKS || 0 != t_agree(!t.verdict.failed && (0 != t.rank || MPI_Wtime() < end));
+    return 0 != done % CALLS_BETWEEN_LOOKS || 0 != t_agree(!t.verdict.failed);
 }
 
-static void run_behaviour(const struct space *space, double time)
+static void run_behaviour(const struct space *space)
 {
-    const size_t there = space_calls(space), most = all ? there : 0 != calls ? (size_t) calls : SIZE_MAX;
-    const double end = MPI_Wtime() + time;
-    uint64_t state = check_mixed((uint64_t) seed, (uint64_t) (space->collective - collectives), space->form, 1);
+    const size_t there = space_calls(space);
+    const bool each = all || there <= (size_t) calls; /* instead of draws */
+    const size_t most = each ? there : (size_t) calls;
+    uint64_t state = check_mixed((uint64_t) t.seed, (uint64_t) (space->collective - collectives), space->form, 1);
     size_t count = 0;
 
     if (-1 != one_case) {
         count = run_case(space, (size_t) one_case % there) ? 1 : 0;
     }
-    for (size_t done = 0; - 1 == one_case && done < most && goes_on(done, end); ++done) {
-        count += run_case(space, all ? done : check_draw(&state, there)) ? 1 : 0;
+    for (size_t done = 0; - 1 == one_case && done < most && goes_on(done); ++done) {
+        count += run_case(space, each ? done : check_draw(&state, there)) ? 1 : 0;
     }
     snprintf(t.name, sizeof(t.name), "%s, %s: %zu of %zu calls, seed %ld", space->collective->name,
-             form_names[space->form], count, there, seed);
+             form_names[space->form], count, there, t.seed);
 }
 
 static void run_systematic(void)
 {
-    int behaviours = 0;
-
-    for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
-        behaviours += form_there((enum form)(i % FORMS)) && (-1 == only || i == only) ? 1 : 0;
-    }
     for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
         if (form_there((enum form)(i % FORMS)) && (-1 == only || i == only)) {
             const struct space space = space_of(&collectives[i / FORMS], (enum form)(i % FORMS));
 
             t_start(0, "%s, %s", space.collective->name, form_names[space.form]);
-            run_behaviour(&space, (double) seconds / behaviours);
+            run_behaviour(&space);
             t_end();
         }
     }
@@ -202,19 +192,18 @@ static void run_systematic(void)
 static void random_on(MPI_Comm universe)
 {
     const struct random_run run = { .universe = universe,
-                                    .seed = (uint64_t) seed,
+                                    .seed = (uint64_t) t.seed,
                                     .segment = segment,
-                                    .seconds = (double) random_seconds,
                                     .rounds = rounds,
                                     .doing = t.name,
                                     .doing_size = sizeof(t.name) };
     char why[2 * CALL_TEXT];
     const long done = check_random(&run, why, sizeof(why));
 
-    t_expect(0 <= done, "--segment %ld --seed %ld --random 1 %s%s", segment, seed, spawn ? "--spawn " : "", why);
+    t_expect(0 <= done, "--segment %ld --seed %ld %s%s", segment, t.seed, spawn ? "--spawn " : "", why);
     if (0 <= done) {
         snprintf(t.name, sizeof(t.name), "random sequences on random communicators%s: %ld rounds of seed %ld",
-                 spawn ? " with spawned ranks" : "", done, seed);
+                 spawn ? " with spawned ranks" : "", done, t.seed);
     }
 }
 
@@ -222,19 +211,17 @@ enum { CHILDREN = 2 };
 
 static void run_random(void)
 {
-    char numbers[4][24];
-    char *arguments[] = { "--child",  "--seed",   numbers[0], "--segment", numbers[1],
-                          "--random", numbers[2], "--rounds", numbers[3],  NULL };
+    char numbers[3][24];
+    char *arguments[] = { "--child", "--seed", numbers[0], "--segment", numbers[1], "--rounds", numbers[2], NULL };
     MPI_Comm inter = MPI_COMM_NULL, merged = MPI_COMM_NULL;
 
     if (!spawn) {
         random_on(MPI_COMM_WORLD);
         return;
     }
-    snprintf(numbers[0], sizeof(numbers[0]), "%ld", seed);
+    snprintf(numbers[0], sizeof(numbers[0]), "%ld", t.seed);
     snprintf(numbers[1], sizeof(numbers[1]), "%ld", segment);
-    snprintf(numbers[2], sizeof(numbers[2]), "%ld", random_seconds);
-    snprintf(numbers[3], sizeof(numbers[3]), "%ld", rounds);
+    snprintf(numbers[2], sizeof(numbers[2]), "%ld", rounds);
     T_MPI(MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
     T_MPI(MPI_Intercomm_merge(inter, 0, &merged));
     random_on(merged);
@@ -266,8 +253,7 @@ static int run_child(void)
 static void run_threads(void)
 {
     const struct threads_run run
-        = { .comm = MPI_COMM_WORLD, .threads = (int) threads, .seed = (uint64_t) seed, .segment = segment };
-    const double end = MPI_Wtime() + (double) seconds;
+        = { .comm = MPI_COMM_WORLD, .threads = (int) threads, .seed = (uint64_t) t.seed, .segment = segment };
     char why[2 * CALL_TEXT];
     long done = 0;
     int provided;
@@ -277,18 +263,18 @@ static void run_threads(void)
         t_skip("MPI has no MPI_THREAD_MULTIPLE");
         return;
     }
-    /* Rank 0 has the clock; who has a failure wants to stop. */
-    while (t_agree(!t.verdict.failed && (0 != rounds ? done < rounds : 0 != t.rank || MPI_Wtime() < end))) {
+    while (t_agree(!t.verdict.failed && done < rounds)) {
         ++done;
-        snprintf(t.name, sizeof(t.name), "threads: --segment %ld --seed %ld --threads %ld --rounds %ld", segment, seed,
-                 threads, done);
+        snprintf(t.name, sizeof(t.name), "threads: --segment %ld --seed %ld --threads %ld --rounds %ld", segment,
+                 t.seed, threads, done);
         alarm(T_LIMIT);
         check_threads(&run, done, why, sizeof(why));
-        t_expect('\0' == why[0], "--segment %ld --seed %ld --threads %ld --rounds %ld (%s)", segment, seed, threads,
+        t_expect('\0' == why[0], "--segment %ld --seed %ld --threads %ld --rounds %ld (%s)", segment, t.seed, threads,
                  done, why);
     }
     snprintf(t.name, sizeof(t.name),
-             "%ld threads, each with all collectives on its communicator: %ld rounds of seed %ld", threads, done, seed);
+             "%ld threads, each with all collectives on its communicator: %ld rounds of seed %ld", threads, done,
+             t.seed);
 }
 
 /* ---- known faults ---- */
@@ -308,21 +294,11 @@ static void say_known(bool as_lines)
 
 /* ---- the program ---- */
 
-static void draw_seed(void)
-{
-    long drawn = (long) time(NULL) % 1000000;
-
-    if (0 == seed) {
-        seed = t_agree(0 == drawn ? 1 : drawn);
-    }
-}
-
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment },   { "--seed", true, &seed },     { "--seconds", true, &seconds },
-            { "--calls", true, &calls },       { "--all", false, &all },      { "--only", true, &only },
-            { "--case", true, &one_case },     { "--rounds", true, &rounds }, { "--random", true, &random_seconds },
+        = { { "--segment", true, &segment },   { "--calls", true, &calls },   { "--all", false, &all },
+            { "--only", true, &only },         { "--case", true, &one_case }, { "--rounds", true, &rounds },
             { "--spawn", false, &spawn },      { "--child", false, &child },  { "--known", false, &known },
             { "--solo", false, &solo },        { "--adapt", false, &adapt },  { "--threads", true, &threads },
             { "--defaults", false, &defaults } };
@@ -340,13 +316,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: 1 to %d threads\n", argv[0], MOST_THREADS);
         return 1;
     }
-    if (0 == seconds && 0 == random_seconds && 0 == rounds) {
-        seconds = 10;
+    if (0 == rounds && (0 < threads || spawn)) {
+        rounds = USUAL_ROUNDS;
+    } else if (0 == calls && 0 == rounds) {
+        calls = USUAL_CALLS;
     }
     settings_init();
     MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
-    draw_seed();
     if (!defaults) {
         settings_open(component);
         settings_segment(component, (int) segment);
@@ -361,13 +338,13 @@ int main(int argc, char **argv)
         run_threads();
         t_end();
     } else {
-        if (0 < seconds) {
+        if (0 < calls || all) {
             /* From then on HAN knows the nodes, also where the first call that is drawn does not block. */
             MPI_Barrier(MPI_COMM_WORLD);
             run_systematic();
         }
-        if (0 < random_seconds || 0 < rounds) {
-            t_start((unsigned) random_seconds + T_LIMIT, "random sequences on random communicators");
+        if (0 < rounds) {
+            t_start(0, "random sequences on random communicators");
             run_random();
             t_end();
         }

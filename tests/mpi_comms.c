@@ -11,7 +11,6 @@
 #define BYTES 20000 /* of a message: many segments of a few KiB, a ragged one last */
 #define MOST_LIVE 64
 
-static long seed = 1;
 static long live = 7;
 static long spawn = 0;
 static long threads = 0;
@@ -47,8 +46,8 @@ static bool bcasts_right(MPI_Comm comm)
 
     MPI_Comm_size(comm, &size);
     for (int root = 0; root < size; ++root) {
-        right = bcast_right(comm, root, BYTES, (uint64_t) (seed + root)) && right;
-        right = bcast_right(comm, root, 1, (uint64_t) (seed + root)) && right;
+        right = bcast_right(comm, root, BYTES, (uint64_t) (t.seed + root)) && right;
+        right = bcast_right(comm, root, 1, (uint64_t) (t.seed + root)) && right;
     }
     return right;
 }
@@ -264,14 +263,15 @@ static void use_merged(MPI_Comm inter, bool high)
 
 static void spawned_and_merged(void)
 {
-    char option[] = "--child";
-    char *arguments[] = { option, NULL };
+    char child_option[] = "--child", seed_option[] = "--seed", number[24];
+    char *arguments[] = { child_option, seed_option, number, NULL };
     MPI_Comm inter = MPI_COMM_NULL;
 
     if (!spawn) {
         t_skip("wants --spawn");
         return;
     }
+    snprintf(number, sizeof(number), "%ld", t.seed);
     T_MPI(MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
     if (MPI_COMM_NULL != inter) {
         use_merged(inter, false);
@@ -419,8 +419,7 @@ static void set_attribute(void)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[] = { { "--seed", true, &seed },
-                                               { "--live", true, &live },
+    static const struct t_option options[] = { { "--live", true, &live },
                                                { "--spawn", false, &spawn },
                                                { "--threads", false, &threads },
                                                { "--child", false, &child } };

@@ -23,7 +23,6 @@
 #include "check.h"
 
 static long segment = 256;
-static long seed = 1;
 static long only = -1;
 static long as_set = 0;
 
@@ -282,7 +281,7 @@ static int victim_of(enum who who, size_t setting)
 {
     const size_t nodes = 4, victims = ONE_NODE == who ? nodes : (size_t) t.size;
 
-    return (int) ((setting + (size_t) seed) % victims);
+    return (int) ((setting + (size_t) t.seed) % victims);
 }
 
 static struct call any_call(const struct collective *collective, enum form form, size_t size)
@@ -295,7 +294,7 @@ static struct call any_call(const struct collective *collective, enum form form,
     }
     c.variant = &variants[v];
     c.units = 0 == strcmp("barrier", collective->name) ? 0 : check_units(size, c.variant, segment);
-    c.key = (uint64_t) seed;
+    c.key = (uint64_t) t.seed;
     call_on(&c, MPI_COMM_WORLD);
     return c;
 }
@@ -350,7 +349,7 @@ static void failures_of(const struct collective *collective, enum form form, enu
     /* Every second one, the others with the next seed; as set there is but one. */
     const size_t step = as_set ? 1 : 2;
 
-    for (size_t setting = (size_t) seed % step; setting < settings_count(collective); setting += step) {
+    for (size_t setting = (size_t) t.seed % step; setting < settings_count(collective); setting += step) {
         struct call c = any_call(collective, form, 5);
 
         settings_write(collective, setting);
@@ -412,10 +411,8 @@ static void run_scene(const struct scene *scene)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[] = { { "--segment", true, &segment },
-                                               { "--seed", true, &seed },
-                                               { "--only", true, &only },
-                                               { "--as-set", false, &as_set } };
+    static const struct t_option options[]
+        = { { "--segment", true, &segment }, { "--only", true, &only }, { "--as-set", false, &as_set } };
     static const struct scene scenes[] = {
         { "each node's collective of the low level fails", LOW, EVERY_RANK },
         { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },

@@ -68,11 +68,12 @@ static struct {
     bool keep_comm;           /**< t_finish() leaves the communicator to whoever wants it in MPI_Finalize */
     struct t_verdict verdict; /**< of the behaviour that runs now */
     char name[T_TEXT];        /**< its name, for the alarm */
+    long seed;                /**< --seed: of all that is drawn */
     int each_count;
     int setting;                   /**< how many t_next_setting() has set */
     const char *each[T_MOST_EACH]; /**< the texts behind --each */
     char with[T_TEXT];             /**< the values that are set, in front of each name */
-} t;
+} t = { .seed = 1 };
 
 /* ---- what must hold ---- */
 
@@ -326,29 +327,39 @@ T_UNUSED static bool t_next_setting(void)
 
 /* ---- a program ---- */
 
-/** Reads the options, --each too; ends the program at one that isn't known. */
+/* NULL where there is none. */
+T_UNUSED static const struct t_option *t_option_called(const char *name, const struct t_option *options, size_t count)
+{
+    static const struct t_option seed = { "--seed", true, &t.seed };
+
+    for (size_t o = 0; o < count; ++o) {
+        if (0 == strcmp(name, options[o].name)) {
+            return &options[o];
+        }
+    }
+    return 0 == strcmp(name, seed.name) ? &seed : NULL;
+}
+
+/** Reads the options, and --each and --seed, which every program has; ends the program at one that isn't known. */
 T_UNUSED static void t_options(int argc, char **argv, const struct t_option *options, size_t count)
 {
     for (int i = 1; i < argc; ++i) {
-        size_t o = 0;
+        const struct t_option *option = t_option_called(argv[i], options, count);
         char *end = NULL;
 
         if (0 == strcmp("--each", argv[i]) && i + 1 < argc && T_MOST_EACH > t.each_count) {
             t.each[t.each_count++] = argv[++i];
             continue;
         }
-        while (o < count && 0 != strcmp(argv[i], options[o].name)) {
-            ++o;
-        }
-        if (o == count || (options[o].takes_number && i + 1 == argc)) {
+        if (NULL == option || (option->takes_number && i + 1 == argc)) {
             fprintf(stderr, "%s: option %s isn't known or wants a number\n", argv[0], argv[i]);
             exit(1);
         }
-        if (!options[o].takes_number) {
-            *options[o].value = 1;
+        if (!option->takes_number) {
+            *option->value = 1;
             continue;
         }
-        *options[o].value = strtol(argv[++i], &end, 0);
+        *option->value = strtol(argv[++i], &end, 0);
         if ('\0' != *end || '\0' == *argv[i]) {
             fprintf(stderr, "%s: %s isn't a number\n", argv[0], argv[i]);
             exit(1);

@@ -13,11 +13,14 @@ readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
-# shellcheck source=tests/depth.sh
-. "$HERE/depth.sh"
+# shellcheck source=tests/choices.sh
+. "$HERE/choices.sh"
 
-# One run a row: name | depth | ranks of each node | map | seconds | mpirun options | program and arguments
-# The depth is the least with which the run is done (tests/depth.sh); with two words, that of the first run that a row
+# Seconds that a run may take: many times what any takes.  What hangs ends before, by an alarm of its own.
+readonly LIMIT=600
+
+# One run a row: name | depth | ranks of each node | map | mpirun options | program and arguments
+# The depth is the least with which the run is done (tests/choices.sh); with two words, that of the first run that a row
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
@@ -26,86 +29,86 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # goes through (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
-bcast by node, any modules          | usual       | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
-bcast SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |  90 |                                          | mpi_bcast --segment 12288 --quick --strict
-bcast, one rank a node              | usual       | 1,1,1,1 | slot |  90 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes                    | all         | 4,4,4,4 | slot | 240 | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes, defaults          | all         | 4,4,4,4 | slot | 180 |                                          | mpi_bcast --segment 12288 --strict
-all forms, SHAPE by MAP             | usual all   | SHAPE   | MAP  | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
-levels, 64 segments under way       | usual       | 2,2,2,2 | node |  60 | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
-rules of a file, uneven             | usual       | 5,3,4,1 | node | 120 | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
-lanes, SHAPE                        | usual all   | SHAPE   | node | 120 | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
-all forms, two sockets              | usual       | 4,4,4,4 | slot | 120 | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
-all forms, one rank a node          | usual       | 1,1,1,1 | slot | 120 |                                          | mpi_adapt --quick --threads
-all forms, threads                  | usual       | 4,4,4,4 | slot | 120 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
-10,000 mixes                        | all         | 4,4,4,4 | slot | 240 |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
-2,000 mixes, threads                | all         | 4,4,4,4 | node | 300 |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
-adapt over any tree                 | usual       | 5,3,4,1 | node | 180 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
-adapt allreduce without a tree      | usual       | 4,4,4,1 | slot | 120 | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
-reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot | 180 |                                  | mpi_adapt --large 4194304
-blocks by tree and exchange         | usual       | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
-blocks by leaders                   | usual       | 5,3,4,1 | node | 120 | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
-allreduce by leaders, SHAPE by MAP  | usual all   | SHAPE   | MAP  | 120 | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
-blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node | 120 |                                    | mpi_blocks --segment 64 --quick
-check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot | 120 |                                    | mpi_check --seconds 4
-check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | 120 | --mca coll_solo_start 0                  | mpi_check --seconds 4 --random 2
-check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  | 120 |                                          | mpi_check --defaults --seconds 4
-check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | 120 | WATCHED | mpi_check --seconds 4 --random 2
-check adapt, watched memory         | usual       | 3,2,3,1 | node | 120 | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --seconds 4
-random sequences, spawned           | usual       | 4,4,4,4 | node | 120 |                                          | mpi_check --random 4 --spawn
-all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  | 120 |                                          | mpi_check --threads 4 --seconds 4
-all collectives, threads, one node  | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --seconds 4
-known faults of Open MPI            | usual       | 2,1,0,0 | slot |  60 |                                          | mpi_check --known
-something inside fails              | usual       | 2,2,2,2 | node | 240 |                                          | mpi_failures
-fault 11664, gather by node         | usual       | 4,4,4,4 | node |  60 |                                          | mpi_faults --gather
-fault 11441, short last segment     | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --ragged
-fault 10514, module out of range    | usual       | 4,4,4,4 | slot |  60 | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
-fault 11794, errors of inner calls  | usual       | 4,4,4,4 | slot | 60 | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
-fault 1763, one signature           | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --signature
-fault, first call on communicator   | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --first
-fault, uneven nodes                 | usual       | 5,3,4,1 | node |  60 |                                          | mpi_faults --wire
-an own block that does not fit      | usual       | 2,2,2,2 | slot |  60 |                                          | mpi_faults --truncated
-a late node is not flooded          | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_faults --flood
-whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  |  60 | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
-whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |  60 |                                          | mpi_faults --padding
-a ready call keeps its core         | usual       | 2,2,2,2 | slot |  60 | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
-fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot | 60 |                                         | mpi_comms --live 7
-solo ONENODE, single copy SINGLE    | usual all   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
-solo ONENODE, all by each way       | usual all   | ONENODE | slot | 240 | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo ONENODE, small segments        | usual all   | ONENODE | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
-solo ONENODE, two sockets by MAP    | usual all   | ONENODE | MAP | 180 | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets, small segments   | usual       | 5,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets by MAP, each way  | usual all   | 5,0,0,0 | MAP | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
-solo, two sockets by MAP, slices    | usual all   | 5,0,0,0 | MAP | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-check solo, two sockets             | usual       | 5,0,0,0 | node | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --seconds 3
-solo, all forms by each way         | usual       | 4,0,0,0 | slot | 180 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
-solo, bcast by each way             | all         | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
-solo, blocks by each way            | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo, reduce in slices              | all         | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
-check solo 3 ranks                  | usual       | 3,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
-check solo 8 ranks                  | usual       | 8,0,0,0 | slot | 120 | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --seconds 4 --random 2
-solo, 1,000 communicators           | all         | 4,0,0,0 | slot | 240 | --mca coll_solo_start 0             | mpi_solo
-solo, communicators, threads, spawn | usual       | 4,0,0,0 | slot | 120 | --mca coll_solo_start 0            | mpi_comms --threads --spawn
-solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
-reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  |  60 | --mca coll_han_reproducible 1            | mpi_places
-results by placement                | usual       | 4,4,4,4 | slot |  60 |                                          | mpi_places --by-placement
-bcast past 2 GiB                    | all         | 1,1,1,0 | slot | 180 |                                          | mpi_bcast --quick --big
-levels SHAPE by MAP                 | usual all   | SHAPE   | MAP  |  90 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
-levels by node, any modules         | usual       | 5,3,4,1 | node | 150 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-levels by slot, up adapt, any low   | all         | 5,3,4,1 | slot | 120 | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-up_allreduce SHAPE                  | usual all   | SHAPE   | node | 120 | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
-levels, all roots                   | all         | 5,3,4,1 | node | 180 | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
-levels, elements far apart          | usual       | 2,1,0,0 | slot | 180 | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
-levels, past 2 GiB                  | all         | 1,1,0,0 | slot | 180 | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
-communicators, threads, spawn       | usual       | 4,4,4,4 | slot | 120 |                                          | mpi_comms --threads --spawn
-communicators, levels               | all         | 4,4,4,4 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
-communicators, 7 left alive         | usual       | 5,3,4,1 | node | 120 |                                          | mpi_comms --live 7
-levels, 7 left alive                | usual       | 5,3,4,1 | node | 120 | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
-valgrind, mixes                     | all         | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
-valgrind, blocks                    | all         | 2,2,0,0 | slot | 240 | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
-valgrind, solo                      | all         | 3,0,0,0 | slot | 240 | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
-valgrind, 7 left alive              | all         | 2,2,0,0 | slot | 240 |                                          | valgrind mpi_comms --live 7
-valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | 240 | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
+bcast by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
+bcast SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_bcast --segment 12288 --quick --strict
+bcast, one rank a node              | usual       | 1,1,1,1 | slot | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
+bcast, all sizes                    | all         | 4,4,4,4 | slot | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
+bcast, all sizes, defaults          | all         | 4,4,4,4 | slot |                                          | mpi_bcast --segment 12288 --strict
+all forms, SHAPE by MAP             | usual all   | SHAPE   | MAP  | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
+levels, 64 segments under way       | usual       | 2,2,2,2 | node | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
+rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
+lanes, SHAPE                        | usual all   | SHAPE   | node | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
+all forms, two sockets              | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
+all forms, one rank a node          | usual       | 1,1,1,1 | slot |                                          | mpi_adapt --quick --threads
+all forms, threads                  | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
+10,000 mixes                        | all         | 4,4,4,4 | slot |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
+2,000 mixes, threads                | all         | 4,4,4,4 | node |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
+adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
+adapt allreduce without a tree      | usual       | 4,4,4,1 | slot | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
+reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot |                                  | mpi_adapt --large 4194304
+blocks by tree and exchange         | usual       | 5,3,4,1 | node | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
+blocks by leaders                   | usual       | 5,3,4,1 | node | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
+allreduce by leaders, SHAPE by MAP  | usual all   | SHAPE   | MAP  | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
+blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node |                                    | mpi_blocks --segment 64 --quick
+check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot |                                    | mpi_check --calls 40
+check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 40 --rounds 100
+check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 40
+check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
+check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40
+random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
+all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
+all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
+known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
+something inside fails              | usual       | 2,2,2,2 | node |                                          | mpi_failures
+fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
+fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
+fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
+fault 11794, errors of inner calls  | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
+fault 1763, one signature           | usual       | 4,4,4,4 | slot |                                          | mpi_faults --signature
+fault, first call on communicator   | usual       | 4,4,4,4 | slot |                                          | mpi_faults --first
+fault, uneven nodes                 | usual       | 5,3,4,1 | node |                                          | mpi_faults --wire
+an own block that does not fit      | usual       | 2,2,2,2 | slot |                                          | mpi_faults --truncated
+a late node is not flooded          | usual       | 4,4,4,4 | slot |                                          | mpi_faults --flood
+whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
+whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding
+a ready call keeps its core         | usual       | 2,2,2,2 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
+fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot |                                         | mpi_comms --live 7
+solo ONENODE, single copy SINGLE    | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
+solo ONENODE, all by each way       | usual all   | ONENODE | slot | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
+solo ONENODE, small segments        | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
+solo ONENODE, two sockets by MAP    | usual all   | ONENODE | MAP | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+solo, two sockets, small segments   | usual       | 5,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+solo, two sockets by MAP, each way  | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
+solo, two sockets by MAP, slices    | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
+check solo, two sockets             | usual       | 5,0,0,0 | node | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --calls 40
+solo, all forms by each way         | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
+solo, bcast by each way             | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
+solo, blocks by each way            | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
+solo, reduce in slices              | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
+check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
+check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
+solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0             | mpi_solo
+solo, communicators, threads, spawn | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0            | mpi_comms --threads --spawn
+solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
+reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_han_reproducible 1            | mpi_places
+results by placement                | usual       | 4,4,4,4 | slot |                                          | mpi_places --by-placement
+bcast past 2 GiB                    | all         | 1,1,1,0 | slot |                                          | mpi_bcast --quick --big
+levels SHAPE by MAP                 | usual all   | SHAPE   | MAP  | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
+levels by node, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+levels by slot, up adapt, any low   | all         | 5,3,4,1 | slot | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
+up_allreduce SHAPE                  | usual all   | SHAPE   | node | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
+levels, all roots                   | all         | 5,3,4,1 | node | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
+levels, elements far apart          | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
+levels, past 2 GiB                  | all         | 1,1,0,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
+communicators, threads, spawn       | usual       | 4,4,4,4 | slot |                                          | mpi_comms --threads --spawn
+communicators, levels               | all         | 4,4,4,4 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
+communicators, 7 left alive         | usual       | 5,3,4,1 | node |                                          | mpi_comms --live 7
+levels, 7 left alive                | usual       | 5,3,4,1 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
+valgrind, mixes                     | all         | 2,2,0,0 | slot |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
+valgrind, blocks                    | all         | 2,2,0,0 | slot | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
+valgrind, solo                      | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
+valgrind, 7 left alive              | all         | 2,2,0,0 | slot |                                          | valgrind mpi_comms --live 7
+valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
 readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
@@ -115,22 +118,25 @@ readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(4,0
 
 usage() {
     cat <<'END'
-tests/run.sh [--build DIR] [--depth DEPTH] [--only TEXT] [--list] [--theirs]
+tests/run.sh [--build DIR] [--depth DEPTH] [--only TEXT] [--seed SEED] [--list]
+             [--theirs]
 
   --build DIR   build folder with components/ and tests/ (default: the current
                 folder, or the one above it)
   --depth DEPTH quick, usual or all of the runs (default: all)
   --only TEXT   only runs whose name contains TEXT
+  --seed SEED   of all that is drawn: a number from 1, or random (default: 1)
   --list        prints the names of the runs, each with the least depth that has it
   --theirs      runs what is called "fault ..." with the HAN that Open MPI
                 brings instead of ours; a line is ok where that fails
 
 HAN_TEST_WRAPPER=PROGRAM in the environment starts each test with PROGRAM.
-`make check-mpi` compiles the tests and runs all of them.
+`make check-mpi` compiles the tests and runs all of them.  A run that fails is
+followed by the command that repeats it.
 END
 }
 
-build='' depth=all only='' list='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
+build='' depth=all only='' seed=1 list='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
 
 say() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -249,9 +255,9 @@ check_reports() {                   # check_reports RUN RANKS
 # ---------------------------------------------------------------- runs
 
 # In the background, so that a signal ends it.
-under_limit() {                     # under_limit SECONDS COMMAND...
+under_limit() {                     # under_limit COMMAND...
     local status=0
-    timeout -k 10 "$@" </dev/null &
+    timeout -k 10 "$LIMIT" "$@" </dev/null &
     job=$!
     wait "$job" || status=$?
     job=''
@@ -270,17 +276,30 @@ cluster_up() {
     nodes=$1
 }
 
+say_again() {                       # say_again NAME
+    local folder=${build#"$(dirname -- "$HERE")/"}
+    echo "# again: ${HAN_TEST_WRAPPER:+HAN_TEST_WRAPPER=$HAN_TEST_WRAPPER }tests/run.sh --build $folder --only '$1' --seed $seed"
+}
+
+# Each run has a seed of its own, or those that differ in their shape alone would draw the same calls.
+seed_of_run() {                     # seed_of_run NAME
+    local sum
+    read -r sum _ < <(cksum <<<"$1")
+    echo $(((seed + sum) % 1000000 + 1))
+}
+
 # A node without ranks is left out of the map: the ranks stop before it.
-run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PROGRAM
-    local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number
+run_row() {                         # run_row NAME SHAPE MAP OPTIONS PROGRAM
+    local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number earlier=$failed
     local -a options program shapes
     IFS=, read -ra shapes <<<"$shape"
     ((nodes == ${#shapes[@]})) || cluster_up "${#shapes[@]}" || { cat "$tmp/up" >&2; exit 1; }
     for number in ${shape//,/ }; do
         ranks=$((ranks + number))
     done
-    read -ra options <<<"${5//HERE/"$HERE"}" || :
-    read -ra program <<<"$6"
+    read -ra options <<<"${4//HERE/"$HERE"}" || :
+    read -ra program <<<"$5 --seed $(seed_of_run "$name")"
+    failed=0
     if [[ ${program[0]} == valgrind ]]; then
         if ! command -v valgrind >/dev/null; then
             t_skip "$name" "valgrind is missing"
@@ -292,26 +311,28 @@ run_row() {                         # run_row NAME SHAPE MAP SECONDS OPTIONS PRO
         program[0]=$build/tests/${program[0]}
         program=(${HAN_TEST_WRAPPER:+"$HAN_TEST_WRAPPER"} "${program[@]}")
     fi
-    under_limit "$4" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
+    under_limit "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
         "${options[@]}" -- "${program[@]}" >"$tmp/out" 2>"$tmp/err" || status=$?
     pass_on "$name" "$tmp/out"
     cat "$tmp/out" "$tmp/err" >"$tmp/all"
     if ((status == 124 || status == 137)); then
-        t_result 1 "$name: ends within $4 seconds" "$tmp/all"
+        t_result 1 "$name: ends within $LIMIT seconds" "$tmp/all"
     elif [[ $plan != "$lines" ]]; then
         t_result 1 "$name: all its lines come ($lines of ${plan:-no plan}, exit code $status)" "$tmp/all"
     elif ((status != 0 && bad == 0)) && [[ -z $excused ]]; then
         t_result 1 "$name: the exit code is 0, not $status" "$tmp/all"
     fi
-    [[ $6 != valgrind* ]] || check_reports "$name" "$ranks"
+    [[ $5 != valgrind* ]] || check_reports "$name" "$ranks"
+    ((failed == 0)) || say_again "$name"
+    failed=$((failed | earlier))
 }
 
 # The same row with the other component, where it must fail, and not because
 # the test found nothing there to try.
-run_theirs() {                      # run_theirs NAME SHAPE MAP SECONDS OPTIONS PROGRAM
+run_theirs() {                      # run_theirs NAME SHAPE MAP OPTIONS PROGRAM
     local before=$count earlier=$failed status=1 reason
     failed=0
-    run_row "$1" "$2" "$3" "$4" "--mca coll_han_priority 100 $5" "$6" >"$tmp/theirs"
+    run_row "$1" "$2" "$3" "--mca coll_han_priority 100 $4" "$5" >"$tmp/theirs"
     ((failed == 0)) || grep -q 'nothing was made to fail' "$tmp/theirs" || status=0
     reason=$(grep -m 1 -E '^# (rank|.*Signal:)|^not ok' "$tmp/theirs" | sed -E 's/^# //; s/^not ok [0-9]+ - //') || :
     count=$before failed=$earlier
@@ -375,6 +396,9 @@ main() {
                 depth_known "$depth" || { say "--depth '$depth': it is one of: $DEPTHS"; exit 2; }
                 shift 2 ;;
             --only) only=${2:?--only needs a text}; shift 2 ;;
+            --seed)
+                seed=$(seed_of "${2:-}") || { say "--seed '${2:-}': it is $SEEDS"; exit 2; }
+                shift 2 ;;
             --list) list=yes; shift ;;
             --theirs) theirs=yes; shift ;;
             --help | -h) usage; exit 0 ;;
@@ -405,6 +429,7 @@ main() {
     done
     unset OMPI_MCA_mca_base_component_path
     [[ -n $theirs ]] || export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
+    echo "# seed $seed"
     run_all
     echo "1..$count"
     exit "$failed"

@@ -27,7 +27,7 @@ t_run() {                           # t_run RANKS [-x NAME=VALUE] -- OPTIONS; se
         shift
     done
     shift
-    timeout 20 mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+    timeout 200 mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
         --mca odls_base_sigkill_timeout 0 \
         -n "$ranks" "${more[@]}" "$bench" "$@" >"$work/out" 2>"$work/err"
     code=$?
@@ -115,7 +115,7 @@ t_run 2 -- --calls 0 --sizes 8
 [[ $code == 2 ]] && grep -q -- '--calls' "$work/err"
 t_result $? 'no calls in a row is an error'
 
-# A rank that leaves the barrier in front of a call 3 ms late.
+# A rank that leaves the barrier in front of a call 3 ms late.  If that were in the times, none would be short.
 printf '#include <mpi.h>\n#include <unistd.h>\nint MPI_Sendrecv(const void *s, int n, MPI_Datatype t, int to, int tag,\n
     void *r, int m, MPI_Datatype u, int from, int other, MPI_Comm comm, MPI_Status *status)\n{\n
     int code = PMPI_Sendrecv(s, n, t, to, tag, r, m, u, from, other, comm, status), rank;\n
@@ -124,7 +124,7 @@ printf '#include <mpi.h>\n#include <unistd.h>\nint MPI_Sendrecv(const void *s, i
 mpicc -shared -fPIC -o "$work/late.so" "$work/late.c" 2>"$work/err" &&
     t_run 2 -x "LD_PRELOAD=$work/late.so" -- barrier -i 31 --samples "$work/samples"
 [[ $code == 0 ]] && grep -q 'all begin at one time' "$work/out" &&
-    awk 'END { exit !($3 < 1000) }' "$work/out"
+    awk -F, '$5 > 0 && $5 < 1500 { short = 1 } END { exit !short }' "$work/samples"
 t_result $? 'who leaves the barrier in front of a call late does not lengthen the call'
 
 t_run 2 -- --sizes 8 -M 1K
@@ -175,7 +175,7 @@ fi
 # ---- compare
 
 t_compare() {
-    timeout 30 "$compare" --bench "$bench" --nodes 1 --ppn 2 --sizes 8,1K,64K --rounds 2 --time 8 \
+    timeout 300 "$compare" --bench "$bench" --nodes 1 --ppn 2 --sizes 8,1K,64K --rounds 2 --time 8 \
         "$@" >"$work/out" 2>"$work/err"
     code=$?
 }

@@ -11,7 +11,7 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=120                  # seconds for one command
+readonly LIMIT=600                  # seconds for one command
 
 tmp=$(mktemp -d)
 source=$tmp/source

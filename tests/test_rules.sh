@@ -13,7 +13,7 @@ set -uo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster
-readonly LIMIT=30                   # seconds for one command
+readonly LIMIT=300                  # seconds for one command
 readonly FILE_VARIABLE=coll_han_dynamic_rules_filename
 
 cluster=tr$$

@@ -12,7 +12,7 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=120                  # seconds for one command
+readonly LIMIT=600                  # seconds for one command
 
 tmp=$(mktemp -d)
 job=''
@@ -163,10 +163,10 @@ test_rests() {
 # ---------------------------------------------------------------- killed
 
 start_forever() {
-    timeout -s KILL 100 mpirun "${root[@]}" --oversubscribe --bind-to none -n 4 "${SOLO[@]}" \
+    timeout -s KILL "$LIMIT" mpirun "${root[@]}" --oversubscribe --bind-to none -n 4 "${SOLO[@]}" \
         "$build/tests/mpi_solo" --forever </dev/null >"$tmp/out" 2>"$tmp/err" &
     job=$!
-    for _ in {1..100}; do
+    for _ in {1..600}; do
         ! grep -q running "$tmp/out" || break
         sleep 0.1
     done

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What check.sh and tests/run.sh let the caller choose.  To be sourced.
+
+# shellcheck disable=SC2034  # used by who sources this
+readonly DEPTHS='quick, usual, all' SEEDS='a number from 1 to 999999999, or random'
+
+# How much of the tests is done: quick is a part of usual, usual of all.
+
+depth_known() {                     # depth_known WORD
+    [[ $1 == quick || $1 == usual || $1 == all ]]
+}
+
+# Whether what has a depth in a table is done in that much.
+depth_has() {                       # depth_has WANTED DEPTH
+    case $1:$2 in
+        all:* | usual:usual | *:quick) ;;
+        *) return 1 ;;
+    esac
+}
+
+# Prints the number of a seed that was asked for.
+seed_of() {                         # seed_of SEED
+    if [[ $1 == random ]]; then
+        echo $((1 + SRANDOM % 999999999))
+    else
+        [[ $1 =~ ^[1-9][0-9]{0,8}$ ]] && echo "$1"
+    fi
+}
