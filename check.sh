@@ -27,6 +27,7 @@ han_rules                   | quick |  300 | tests/test_han_rules.sh
 load                        | quick |  600 | tests/test_load.sh
 solo                        | usual |  600 | tests/test_solo.sh
 MPI tests                   | quick | 7200 | mpi_tests
+check.sh                    | usual |  600 | tests/test_check.sh
 virtual cluster             | usual |  600 | tests/test_vcluster.sh
 bench                       | usual |  600 | tests/test_bench.sh
 noise                       | usual |  600 | tests/test_noise.sh
@@ -60,7 +61,10 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
                 that the same run is the same)
   --list        prints the names of the steps, each with the least depth that has it
 
-What the steps print is kept in build/check/.
+What the steps print is kept in build/check/.  As root the steps run in process
+and mount namespaces of their own, where the machine has them: however check.sh
+ends, also by kill -9, nothing that it has started stays.  Two checks in two
+folders do not disturb each other.
 END
 }
 
@@ -111,6 +115,42 @@ mpi_tests() {
 # Without our CFLAGS: configure runs in it.
 distcheck() {
     make -C "$build" distcheck
+}
+
+# ---------------------------------------------------------------- alone
+
+can_be_alone() {
+    ((EUID == 0)) && command -v setpriv >/dev/null &&
+        unshare --mount --pid --fork --kill-child --mount-proc mount -t tmpfs tmpfs /dev/shm 2>/dev/null
+}
+
+# All over again, as the first process of a namespace, which the kernel ends with it.  It is killed when we die.
+alone() {                           # alone OPTION...
+    local status=0
+    setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc "$TOP/check.sh" --alone "$@" </dev/null &
+    jobs[alone]=$!
+    wait "${jobs[alone]}" || status=$?
+    unset 'jobs[alone]'
+    return "$status"
+}
+
+# Files go where the next check finds and removes them, clusters where other checks do not see them.
+set_apart() {
+    rm -rf -- "$logs/tmp"
+    mkdir -p "$logs/tmp"
+    export TMPDIR=$logs/tmp
+    if [[ -n $is_alone ]]; then
+        chmod 1777 "$logs/tmp"
+        # This folder stays where it is, also where it is in /tmp.
+        if [[ $TOP == /tmp/* ]]; then
+            mkdir -p "$logs$TOP"
+            mount --bind "$TOP" "$logs$TOP"
+        fi
+        mount --rbind "$logs/tmp" /tmp
+        mount -t tmpfs tmpfs /dev/shm
+        TMPDIR=/tmp
+    fi
+    [[ $TMPDIR == *[[:space:]]* ]] || export HAN_VCLUSTER_DIR=$TMPDIR/clusters
 }
 
 # ---------------------------------------------------------------- lines
@@ -202,8 +242,9 @@ clean_up() {
     local job
     trap '' INT TERM
     for job in "${jobs[@]}"; do
-        { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+        { kill -"$end_by" "$job" && wait "$job"; } 2>/dev/null || :
     done
+    [[ -n $is_alone ]] || rm -rf -- "$logs/tmp" 2>/dev/null || :
 }
 
 # Whether it was asked for.  Who names steps wants them whatever their depth.
@@ -267,7 +308,8 @@ bad_input() {
     exit 2
 }
 
-only='' list='' depth='' seed=1
+only='' list='' depth='' seed=1 is_alone='' end_by=TERM
+options=("$@")
 choose_build
 while (($#)); do
     case $1 in
@@ -284,6 +326,7 @@ while (($#)); do
             shift 2 ;;
         --list) list=yes; shift ;;
         --step) "$2"; exit 0 ;;     # for start_step
+        --alone) is_alone=yes; shift ;;     # for alone
         --help | -h) usage; exit 0 ;;
         *) bad_input "option '$1' is unknown; --help lists the options" ;;
     esac
@@ -295,11 +338,22 @@ if [[ -n $list ]]; then
     run_steps
     exit 0
 fi
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-packages_install "${PACKAGES_TO_CHECK[@]}"
 logs=$TOP/build/check
-mkdir -p "$build" "$logs"
+if [[ -z $is_alone ]]; then
+    packages_install "${PACKAGES_TO_CHECK[@]}"
+    mkdir -p "$build" "$logs"
+    exec {lock}>"$logs/lock"
+    flock -n "$lock" || bad_input "another check is at work in this folder ($build)"
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    if can_be_alone; then
+        end_by=KILL
+        status=0
+        alone "${options[@]}" || status=$?
+        exit "$status"
+    fi
+fi
+set_apart
 echo "seed $seed"
 run_steps
 report

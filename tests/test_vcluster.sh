@@ -87,7 +87,7 @@ host_network() {
 
 # Files of cluster NAME outside its folder: others may run MPI programs, too.
 shared_files() {
-    find /dev/shm /tmp -maxdepth 1 -name "*$1*" ! -name "$1.seen" 2>/dev/null
+    find /dev/shm "${TMPDIR:-/tmp}" -maxdepth 1 -name "*$1*" 2>/dev/null
 }
 
 # ---------------------------------------------------------------- tests
@@ -140,6 +140,19 @@ test_missing_tool() {               # test_missing_tool TOOL: all others are the
     done
     PATH=$tmp/bin "$(type -P bash)" "$VCLUSTER" up --name "$B" >"$tmp/out" 2>"$tmp/err" || status=$?
     ((status == 2)) && grep -q "'$1' is missing" "$tmp/err" && [[ ! -e $base/$B ]]
+}
+
+test_other_folder() {               # the same name a second time, and --all
+    local -x HAN_VCLUSTER_DIR=$tmp/other
+    vc up --name "$A" --nodes 1 && vc down --all && [[ ! -e $tmp/other ]] || return 1
+    unset HAN_VCLUSTER_DIR
+    vc status --name "$A"
+}
+
+test_folder_with_blanks() {
+    local status=0
+    HAN_VCLUSTER_DIR="$tmp/a b" vc up --name "$B" || status=$?
+    ((status == 2)) && [[ $(<"$tmp/err") == "vcluster: HAN_VCLUSTER_DIR: "*" has blanks: wanted a folder without" ]]
 }
 
 test_nothing_possible() {
@@ -321,10 +334,10 @@ test_killed_run() {                 # test_killed_run SIGNAL
     other=$!
     # What a script starts with & ignores SIGINT, unless told otherwise.
     env --default-signal=INT "$VCLUSTER" run --name "$A" --ppn 2 -- \
-        sh -c "touch /dev/shm/$A /tmp/$A.seen; sleep 99$$" >/dev/null 2>&1 &
+        sh -c "touch /dev/shm/$A '$tmp/seen'; sleep 99$$" >/dev/null 2>&1 &
     pid=$!
     disown "$pid" "$other"          # the shell need not say that they were killed
-    t_step "both run" t_eventually test -e "/tmp/$A.seen" &&
+    t_step "both run" t_eventually test -e "$tmp/seen" &&
         t_step "both run" t_eventually t_runs "88$$" &&
         kill -s "$1" "$pid" &&
         t_step "its processes end" t_eventually t_not t_runs "99$$" &&
@@ -332,7 +345,7 @@ test_killed_run() {                 # test_killed_run SIGNAL
         t_step "no files stay" test -z "$(shared_files "$A")"
     local status=$?
     kill -KILL "$pid" "$other" 2>/dev/null
-    rm -f "/tmp/$A.seen"
+    rm -f "$tmp/seen"
     ((status == 0)) && t_step "the other one ends" t_eventually t_not t_runs "88$$" &&
         placement "0 1 2 3" --ppn 1
 }
@@ -388,7 +401,7 @@ test_down_ends_runs() {
 # the script is copied.
 as_nobody() {
     timeout "$LIMIT" setpriv --reuid=65534 --regid=65534 --clear-groups \
-        env -u XDG_RUNTIME_DIR -u HAN_VCLUSTER_MODE HOME=/ "$tmp/vcluster" "$@" >"$tmp/out" 2>"$tmp/err"
+        env -u XDG_RUNTIME_DIR -u HAN_VCLUSTER_DIR -u HAN_VCLUSTER_MODE -u TMPDIR HOME=/ "$tmp/vcluster" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
 test_names_mode() {
@@ -466,6 +479,8 @@ t_check "two clusters work side by side" test_side_by_side
 t_check "down removes one cluster" vc down --name "$B"
 t_check "nothing of it is left" nothing_left "$B"
 t_check "a path with spaces works" test_spaces
+t_check "clusters known in another folder are apart" test_other_folder
+t_check "a folder with blanks is refused" test_folder_with_blanks
 t_check "a missing mpirun is named" test_missing_tool mpirun
 if [[ -n $net ]]; then
     t_check "a missing ip is named" test_missing_tool ip

@@ -1,0 +1,186 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# check.sh itself: what it prints when something fails, two of them at a time,
+# and what stays when one is killed.  It works on copies of this folder, built
+# as it is, in a mount namespace where /tmp, /var/tmp and /dev/shm are empty.
+# Exit code 0 pass, 1 fail, 77 the machine allows no such namespace.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+TOP=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/..")
+readonly TOP LIMIT=400              # seconds for one check
+# shellcheck source=tests/tap.sh
+. "$TOP/tests/tap.sh"
+
+# ---------------------------------------------------------------- copies
+
+# A folder that every Debian has, that is not in use here.
+choose_room() {
+    for room in /mnt /media /srv; do
+        [[ $TOP/ == "$room"/* || ! -d $room ]] || return 0
+    done
+    return 1
+}
+
+# With the times of files, so that nothing is built anew.
+copy_to() {                         # copy_to FOLDER
+    mkdir "$1"
+    tar -C "$TOP" --exclude=./.git --exclude=./build/check --exclude='./build/sanitize*' --exclude=./build/mutants \
+        -cf - . | tar -C "$1" -xf -
+}
+
+set_up() {
+    local folder
+    mount -t tmpfs tmpfs "$room" && copy_to "$room/one" && copy_to "$room/two" || return
+    cd "$room" || return
+    # Two of the jobs are enough to have clusters, files and processes.
+    sed -i -E '/^check, defaults, by MAP/!{/^[^#]*\| *(quick|usual|all)/d}' "$room"/{one,two}/tests/run.sh
+    for folder in /tmp /var/tmp /dev/shm; do
+        mount -t tmpfs -o mode=1777 tmpfs "$folder" || return
+    done
+    unset TMPDIR HAN_VCLUSTER_DIR
+    t_notes=("$room/one.out" "$room/two.out")
+}
+
+start() {                           # start NAME: sets job
+    timeout "$LIMIT" "$room/$1/check.sh" --quick --only 'MPI tests' >"$room/$1.out" 2>&1 </dev/null &
+    job=$!
+}
+
+# ---------------------------------------------------------------- what stays
+
+eventually() {                      # eventually COMMAND...: within a minute
+    local end=$((SECONDS + 60))
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
+}
+
+# Processes of a copy, by their folder or their command line; not this one, which works in the folder above.
+processes_of() {                    # processes_of NAME
+    local process
+    {
+        grep -lsaF "$room/$1/" /proc/[0-9]*/cmdline
+        for process in /proc/[0-9]*; do
+            [[ ! $process/cwd -ef $room/$1/build/tests ]] || echo "$process/cwd"
+        done
+    } | cut -d/ -f3 | sort -u
+}
+
+no_processes_of() {                 # no_processes_of NAME
+    [[ -z $(processes_of "$1") ]]
+}
+
+ranks_run() {                       # ranks_run NAME
+    pgrep -f "^$room/$1/build/tests/mpi_|^$room/$1/tests/mpi_" >/dev/null
+}
+
+networks_of() {                     # networks_of PROCESS...
+    local process
+    for process; do
+        readlink "/proc/$process/ns/net"
+    done | sort -u
+}
+
+all_processes() {
+    local process
+    for process in /proc/[0-9]*; do
+        echo "${process#/proc/}"
+    done
+}
+
+# What is in use now, of networks that were there before.
+networks_left() {                   # networks_left NETWORKS
+    # shellcheck disable=SC2046  # numbers
+    comm -12 <(echo "$1") <(networks_of $(all_processes) 2>/dev/null) | grep -vxF "$(readlink /proc/$$/ns/net)"
+}
+
+no_networks_left() {
+    [[ -z $(networks_left "$1") ]]
+}
+
+files_outside() {                   # but for what is in the copies' build/
+    find /tmp /var/tmp /dev/shm -mindepth 1
+    find "$room" -path '*/build' -prune -o -type f -print | grep -v '\.out$' | sort
+}
+
+# ---------------------------------------------------------------- tests
+
+test_two_at_once() {
+    local first status=0
+    start one
+    first=$job
+    start two
+    wait "$first" || status=1
+    wait "$job" || status=1
+    [[ $(tail -n 1 "$room/one.out") == "$(tail -n 1 "$room/two.out")" ]] &&
+        [[ $(tail -n 1 "$room/one.out") =~ ^[0-9]{2,}\ passed,\ 0\ failed,\ 0\ skipped$ ]] || status=1
+    return "$status"
+}
+
+# With jobs that would take hours: what stays would be seen.
+make_long() {                       # make_long NAME
+    sed -i 's/--calls [0-9]*/--calls 1000000/' "$room/$1/tests/run.sh"
+}
+
+test_killed() {                     # test_killed SIGNAL
+    local before networks checker
+    before=$(files_outside)
+    start one
+    eventually ranks_run one || return
+    # shellcheck disable=SC2046  # numbers
+    networks=$(networks_of $(processes_of one))
+    [[ $(wc -l <<<"$networks") -gt 3 ]] || { echo 'no networks of nodes' >>"$room/one.out"; return 1; }
+    checker=$(pgrep -o -f "^bash $room/one/check.sh --quick|^/[a-z/]*bash $room/one/check.sh --quick")
+    kill -s "$1" "$checker"
+    { wait "$job"; } 2>/dev/null
+    eventually no_processes_of one || { processes_of one >>"$room/one.out"; return 1; }
+    eventually no_networks_left "$networks" || { networks_left "$networks" >>"$room/one.out"; return 1; }
+    diff <(echo "$before") <(files_outside) >>"$room/one.out"
+}
+
+# One at a time in a folder: they would build in one another's way.
+test_same_folder() {
+    local status=0
+    start one
+    eventually ranks_run one
+    "$room/one/check.sh" --only han_rules >"$room/two.out" 2>&1 || status=$?
+    kill "$(pgrep -o -f "$room/one/check.sh --quick")"
+    { wait "$job"; } 2>/dev/null
+    ((status == 2)) && [[ $(<"$room/two.out") == 'check.sh: another check is at work in this folder '* ]]
+}
+
+# A test that fails: it and its reason are listed, and the command that repeats it does.
+test_failure() {
+    local again
+    sed -i 's/mpi_check /mpi_check --nonsense /' "$room/two/tests/run.sh"
+    start two
+    ! wait "$job" || return
+    again=$(sed -n '/^again:$/,/^$/ s/^  //p' "$room/two.out" | head -n 1)
+    grep -q "^failed:$" "$room/two.out" && [[ $again == tests/run.sh\ --build\ build\ --only\ * ]] || return
+    (cd "$room/two" && bash -c "$again") >"$room/one.out" 2>&1
+    (($? == 1)) && grep -q "nonsense isn't known" "$room/one.out"
+}
+
+# ---------------------------------------------------------------- main
+
+if [[ ${1:-} != --inside ]]; then
+    if ((EUID != 0)) || ! unshare --mount true 2>/dev/null; then
+        echo '1..0 # SKIP no mount namespaces here (not root)'
+        exit 77
+    fi
+    exec unshare --mount "$TOP/tests/test_check.sh" --inside
+fi
+choose_room && set_up || { echo '1..0 # SKIP no place for copies here'; exit 77; }
+t_check 'two checks at a time, in two folders, pass' test_two_at_once
+make_long one
+t_check 'a check killed by KILL leaves no process, no network and no file' test_killed KILL
+t_check 'a check ended by TERM leaves no process, no network and no file' test_killed TERM
+t_check 'a second check in the same folder is refused' test_same_folder
+t_check 'what has failed is listed, with the command that repeats it' test_failure
+echo "1..$count"
+exit "$failed"
