@@ -50,7 +50,7 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
 
               on two cores      for whom
   --quick     1 to 3 minutes    after a change, before a commit
-              8 to 10 minutes   before a change is proposed; what the CI runs
+              6 to 10 minutes   before a change is proposed; what the CI runs
                                 (2 more where packages have to be installed)
   --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
                                 long mixes, past 2 GiB, fuzzing, distcheck, inside
@@ -158,6 +158,7 @@ set_apart() {
 passed=0
 failed=()
 skipped=()
+took=()                                 # "SECONDS STEP: TEST"
 again=()                                # commands that repeat what has failed
 
 # Counts the behaviours in what a step has printed.
@@ -202,6 +203,14 @@ log_of() {                          # log_of NAME
     echo "$logs/${1//[^A-Za-z0-9]/-}.log"
 }
 
+# Of a step whose tests say no times, its own.
+note_times() {                      # note_times NAME LOG
+    local -a times
+    mapfile -t times < <(sed -nE "s|^# took ([0-9]+) s: |\\1 $1: |p" "$2")
+    ((${#times[@]} > 0)) || times=("$((SECONDS - started[$1])) $1")
+    took+=("${times[@]}")
+}
+
 # A step may say by itself what repeats less than all of it.
 note_again() {                      # note_again NAME LOG
     local -a commands
@@ -210,7 +219,7 @@ note_again() {                      # note_again NAME LOG
     again+=("${commands[@]}")
 }
 
-start_step() {                      # start_step NAME SECONDS COMMAND
+start_step() {                      # start_step NAME LIMIT COMMAND
     local -a command
     read -ra command <<<"$3"
     case ${command[0]} in
@@ -223,16 +232,30 @@ start_step() {                      # start_step NAME SECONDS COMMAND
     jobs[$1]=$!
 }
 
-end_step() {                        # end_step NAME
+# For each failure its line and the ten that follow, without what only says that a job has ended; of those that print no
+# lines, the last ten.
+what_matters() {                    # what_matters LOG
+    awk '
+        /^not ok / { if (++failures > 6) { exit } print; left = 10; next }
+        /^(ok |1\.\.)/ { left = 0 }
+        left > 0 && /^# / && !/^# *($|#|-+ *$|ok |not ok |1\.\.|took |again: |mpirun |Primary job|a non-zero exit code|the job to be|Process name:|Exit code:)/ {
+            print substr($0, 1, 400)
+            --left
+        }
+        END { exit failures == 0 }' "$1" || tail -n 10 "$1"
+}
+
+end_step() {                        # end_step NAME LIMIT
     local log status=0 good=0
     log=$(log_of "$1")
     printf '== %-28s' "$1"
     wait "${jobs[$1]}" || status=$?
     unset "jobs[$1]"
     count_lines "$1" "$log" "$status" || good=1
-    printf ', %d s\n' $((SECONDS - started[$1]))
+    printf ', %d s of %d\n' $((SECONDS - started[$1])) "$2"
+    note_times "$1" "$log"
     if ((good != 0)); then
-        grep -aE -A 12 '^not ok' "$log" | head -n 60 || tail -n 40 "$log"
+        what_matters "$log"
         echo "   (all of it: ${log#"$TOP/"})"
         note_again "$1" "$log"
     fi
@@ -257,7 +280,7 @@ wanted() {                          # wanted NAME DEPTH COMMAND
 }
 
 run_steps() {
-    local name least limit command beside=''
+    local name least limit command beside='' beside_limit=''
     while IFS='|' read -r name least limit command; do
         read -r name <<<"$name"
         [[ -n $name ]] || continue
@@ -267,17 +290,17 @@ run_steps() {
         elif wanted "$name" "$least" "$command"; then
             start_step "$name" "$limit" "${command#& }"
             if [[ $command == '& '* ]]; then
-                beside=$name
+                beside=$name beside_limit=$limit
                 continue
             fi
-            end_step "$name"
+            end_step "$name" "$limit"
         fi
         if [[ -n $beside && -z $list ]]; then
-            end_step "$beside"
+            end_step "$beside" "$beside_limit"
             beside=''
         fi
     done <<<"$STEPS"
-    [[ -z $beside ]] || end_step "$beside"
+    [[ -z $beside ]] || end_step "$beside" "$beside_limit"
 }
 
 # Whether the name of a step contains a text.
@@ -289,7 +312,13 @@ is_step() {                         # is_step TEXT
     return 1
 }
 
+# Those of three seconds and more.
+slowest() {
+    printf '%s\n' "${took[@]}" | sort -rn | awk '$1 >= 3 && NR <= 10 { if (NR == 1) { print "\nslowest:" } printf "%5d s  %s\n", $1, substr($0, length($1) + 2) }'
+}
+
 report() {
+    slowest
     if ((${#skipped[@]} > 0)); then
         printf '\nskipped:\n'
         printf '  %s\n' "${skipped[@]}"

@@ -13,6 +13,7 @@ readonly HERE
 readonly VCLUSTER=$HERE/../cluster/vcluster
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+t_untimed=yes                       # a run has many lines, and says how long it takes as a whole
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
 
@@ -363,7 +364,7 @@ run_all() {
         else
             continue
         fi
-        echo "# ${columns[0]}: $((SECONDS - start)) s"
+        t_took $((SECONDS - start)) "${columns[0]}"
     done < <(all_rows)
 }
 

@@ -2,13 +2,20 @@
 # shellcheck shell=bash disable=SC2034  # used by those that source this
 #
 # What the test scripts print: one line for each behaviour, and "1..$count" at their end.  To be sourced.  Where a
-# behaviour fails, the first lines of the files in t_notes follow, as comments.
+# behaviour fails, the first lines of the files in t_notes follow, as comments.  What has taken a second or more says so.
 
 count=0 failed=0
 t_notes=()
+t_since=$SECONDS t_untimed=
+
+t_took() {                          # t_took SECONDS WHAT
+    (($1 == 0)) || echo "# took $1 s: $2"
+}
 
 t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
     count=$((count + 1))
+    [[ -n $t_untimed ]] || t_took $((SECONDS - t_since)) "$2"
+    t_since=$SECONDS
     if (($1 == 0)); then
         echo "ok $count - $2"
         return
