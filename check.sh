@@ -78,7 +78,8 @@ choose_build() {
 
 build_gcc() {
     [[ -x $TOP/configure ]] || (cd "$TOP" && autoreconf -fi)
-    [[ -e $build/config.status ]] || (cd "$build" && "$TOP/configure")
+    # By a relative path: the folder can be moved, and copied, as it is.
+    [[ -e $build/config.status ]] || (cd "$build" && ../configure)
     # Configured before cmocka was there (by demo.sh): once more, or there would be no unit tests.
     if grep -q 'HAVE_CMOCKA_TRUE.*"#"' "$build/config.status"; then
         (cd "$build" && ./config.status --recheck && ./config.status)
