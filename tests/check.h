@@ -51,15 +51,18 @@ enum layout_name {
     BYTES,
     BYTE_GAPS,
     WHOLE_BYTES,
+    WHOLE_BYTES_DOWN,
     INTS,
     INT_PAIRS,
     INT_GAPS,
     INT_BELOW,
+    INTS_DOWN,
     WHOLE_INTS,
     DOUBLE_INTS,
     DOUBLE_INT_TIGHT,
     INT_BEFORE_DOUBLE,
     WHOLE_DOUBLE_INTS,
+    NOTHING,
     LATE_INTS,
     SCHARS,
     SHORTS,
@@ -98,6 +101,9 @@ void layout_type_free(const struct layout *layout, MPI_Datatype *type);
 
 /** Words of an element. */
 size_t layout_words(const struct layout *layout);
+
+/** Elements of a message of that many words; where they have no data, a few. */
+size_t layout_elements(const struct layout *layout, size_t words);
 
 /** Where word number i of elements one behind the other is, and what it is. */
 struct item layout_word(const struct layout *layout, size_t i);
@@ -275,8 +281,10 @@ void settings_init(void);
 /**
  * Looks for the variables coll_<component>_<collective>_... that take names: each combination of accepted values is a
  * setting. Where there are none, there is one setting, which is nothing.
+ *
+ * @param with_numbers some that take numbers, too: of each a few values
  */
-void settings_open(const char *component);
+void settings_open(const char *component, bool with_numbers);
 
 /** Sets the segment size of all collectives that have one. */
 void settings_segment(const char *component, int bytes);
@@ -321,7 +329,8 @@ struct random_run {
     uint64_t seed;
     long segment;
     long rounds;
-    char *doing; /* set to what is done, for who hears of a hang */
+    bool free_early; /* communicators go while calls on them are under way */
+    char *doing;     /* set to what is done, for who hears of a hang */
     size_t doing_size;
 };
 

@@ -247,7 +247,7 @@ static void side_open(struct call *c, int s)
     side->layout = layout_find(c->variant->layouts[s], is_reduction(c) ? 0 : c->rank + s, divisor);
     side->type = layout_type(&side->layout);
     for (int b = 0; b < side->blocks; ++b) {
-        side->counts[b] = (int) (route_words(c, route_of(c, layout, b)) / layout_words(&side->layout));
+        side->counts[b] = (int) layout_elements(&side->layout, route_words(c, route_of(c, layout, b)));
     }
     side_place(c, s);
     side_measure(side, c->variant->whole);
@@ -258,8 +258,10 @@ static void side_open(struct call *c, int s)
     }
 }
 
+/* The memory is this rank's again: what others still read of it would be wrong. */
 static void side_close(struct side *side)
 {
+    memset(side->memory, 0xdd, side->span);
     free(side->memory - GUARD);
     free(side->image);
     free(side->counts);
@@ -301,7 +303,9 @@ static struct argument side_argument(const struct call *c, int s)
 static void fill_block(const struct call *c, const struct side *side, unsigned char *bytes, int block,
                        struct route route)
 {
-    for (size_t i = 0; i < route_words(c, route); ++i) {
+    const size_t words = route_words(c, route);
+
+    for (size_t i = 0; i < words; ++i) {
         enum atom atom;
         unsigned char *word = side_word(side, bytes, block, i, &atom);
 

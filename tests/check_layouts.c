@@ -88,6 +88,8 @@ size_t atom_bytes(enum atom atom)
 
 enum family { FAMILY_BYTES, FAMILY_INTS, FAMILY_DOUBLE_INTS, FAMILY_NONE };
 
+enum { EXTENT_OF_NOTHING = 8, ELEMENTS_OF_NOTHING = 5 };
+
 #define ONE_ITEM(kind, bytes, mpi)                                                                                     \
     {                                                                                                                  \
         .family = FAMILY_NONE, .period = 1, .items = { { kind, 0 } }, .extent = (bytes), .ready = (mpi), .repeat = 1   \
@@ -108,6 +110,12 @@ static const struct layout layouts[LAYOUTS] = {
                       .stride = 1,
                       .whole = true,
                       .ready = MPI_DATATYPE_NULL },
+    [WHOLE_BYTES_DOWN] = { .family = FAMILY_BYTES,
+                           .period = 1,
+                           .items = { { BYTE, 0 } },
+                           .stride = -3,
+                           .whole = true,
+                           .ready = MPI_DATATYPE_NULL },
     [INTS]
     = { .family = FAMILY_INTS, .period = 1, .items = { { INT, 0 } }, .extent = 4, .ready = MPI_INT, .repeat = 1 },
     [INT_PAIRS] = { .family = FAMILY_INTS,
@@ -129,6 +137,14 @@ static const struct layout layouts[LAYOUTS] = {
                     .extent = 36,
                     .ready = MPI_DATATYPE_NULL,
                     .repeat = 1 },
+    [INTS_DOWN] = { .family = FAMILY_INTS,
+                    .period = 1,
+                    .items = { { INT, 0 } },
+                    .low = -12,
+                    .extent = 24,
+                    .ready = MPI_DATATYPE_NULL,
+                    .repeat = 2,
+                    .stride = -12 },
     [WHOLE_INTS] = { .family = FAMILY_INTS,
                      .period = 1,
                      .items = { { INT, 0 } },
@@ -160,6 +176,7 @@ static const struct layout layouts[LAYOUTS] = {
                             .stride = 20,
                             .whole = true,
                             .ready = MPI_DATATYPE_NULL },
+    [NOTHING] = { .family = FAMILY_NONE, .extent = EXTENT_OF_NOTHING, .ready = MPI_DATATYPE_NULL, .repeat = 1 },
     [LATE_INTS] = { .family = FAMILY_NONE,
                     .period = 1,
                     .items = { { INT, 4 } },
@@ -226,14 +243,18 @@ struct layout layout_find(enum layout_name name, int rank, size_t most_words)
 
     if (layout.whole) {
         layout.repeat = most_words < layout.period ? 1 : most_words / layout.period;
-        layout.extent = (ptrdiff_t) layout.repeat * layout.stride;
+        layout.extent = (ptrdiff_t) layout.repeat * (0 > layout.stride ? -layout.stride : layout.stride);
+        layout.low = 0 > layout.stride ? (ptrdiff_t) (layout.repeat - 1) * layout.stride : 0;
     }
     return layout;
 }
 
 size_t layout_unit(enum layout_name name)
 {
-    return LAYOUTS <= name ? (BYTES_BY_RANK == name ? 1 : 2) : layouts[name].period;
+    if (LAYOUTS <= name) {
+        return BYTES_BY_RANK == name ? 1 : 2;
+    }
+    return layouts[name].whole ? layouts[name].period : layout_words(&layouts[name]);
 }
 
 size_t layout_unit_bytes(enum layout_name name)
@@ -252,11 +273,24 @@ size_t layout_words(const struct layout *layout)
     return layout->period * layout->repeat;
 }
 
+size_t layout_elements(const struct layout *layout, size_t words)
+{
+    return 0 == layout->period ? ELEMENTS_OF_NOTHING : words / layout_words(layout);
+}
+
 struct item layout_word(const struct layout *layout, size_t i)
 {
-    const size_t words = layout_words(layout), inside = i % words;
-    struct item item = layout->items[inside % layout->period];
+    const size_t words = layout_words(layout);
+    struct item item = layout->items[0];
+    size_t inside;
 
+    /* Most elements are one word, and dividing takes longer than all else that is done with it. */
+    if (1 == words) {
+        item.place += (ptrdiff_t) i * layout->extent;
+        return item;
+    }
+    inside = i % words;
+    item = layout->items[inside % layout->period];
     item.place += (ptrdiff_t) (i / words) * layout->extent + (ptrdiff_t) (inside / layout->period) * layout->stride;
     return item;
 }
@@ -289,7 +323,7 @@ void layout_span(const struct layout *layout, size_t count, bool whole, ptrdiff_
 
 static MPI_Datatype make_period(const struct layout *layout)
 {
-    MPI_Datatype narrow, types[MOST_WORDS], type;
+    MPI_Datatype types[MOST_WORDS], type;
     MPI_Aint places[MOST_WORDS];
     int lengths[MOST_WORDS];
 
@@ -298,24 +332,22 @@ static MPI_Datatype make_period(const struct layout *layout)
         types[w] = atoms[layout->items[w].atom].type;
         lengths[w] = 1;
     }
-    MPI_Type_create_struct((int) layout->period, lengths, places, types, &narrow);
-    MPI_Type_create_resized(narrow, layout->low, layout->whole ? layout->stride : layout->extent, &type);
-    MPI_Type_free(&narrow);
+    MPI_Type_create_struct((int) layout->period, lengths, places, types, &type);
     return type;
 }
 
 MPI_Datatype layout_type(const struct layout *layout)
 {
-    MPI_Datatype type = layout->ready, period;
+    MPI_Datatype type = layout->ready, period, repeated;
 
     if (MPI_DATATYPE_NULL != type) {
         return type;
     }
-    type = period = make_period(layout);
-    if (layout->whole) {
-        MPI_Type_contiguous((int) layout->repeat, period, &type);
-        MPI_Type_free(&period);
-    }
+    period = make_period(layout);
+    MPI_Type_create_hvector((int) layout->repeat, 1, layout->stride, period, &repeated);
+    MPI_Type_create_resized(repeated, layout->low, layout->extent, &type);
+    MPI_Type_free(&period);
+    MPI_Type_free(&repeated);
     MPI_Type_commit(&type);
     return type;
 }

@@ -192,11 +192,14 @@ const struct variant variants[] = {
     MOVED("bytes", BYTES, BYTES),
     MOVED("gaps", INT_GAPS, INT_GAPS),
     MOVED("a negative lower bound", INT_BELOW, INT_BELOW),
+    MOVED("a negative stride", INTS_DOWN, INTS_DOWN),
+    MOVED("elements without data", NOTHING, NOTHING),
     MOVED("one element to ints", WHOLE_INTS, INTS),
     MOVED("ints to gaps", INTS, INT_GAPS),
     MOVED("a negative lower bound to one element", INT_BELOW, WHOLE_INTS),
     MOVED("ints by rank", INTS_BY_RANK, INTS_BY_RANK),
     MOVED("bytes with gaps to one element", BYTE_GAPS, WHOLE_BYTES),
+    MOVED("bytes to one element downwards", BYTES, WHOLE_BYTES_DOWN),
     MOVED("bytes by rank", BYTES_BY_RANK, BYTES_BY_RANK),
     MOVED("(double, int)", DOUBLE_INTS, DOUBLE_INTS),
     MOVED("(double, int) unaligned to reversed", DOUBLE_INT_TIGHT, INT_BEFORE_DOUBLE),
@@ -273,6 +276,7 @@ size_t variant_unit(const struct variant *variant)
 size_t variant_unit_bytes(const struct variant *variant)
 {
     const enum layout_name name = variant->layouts[INPUT];
+    const size_t unit = layout_unit(name);
 
-    return layout_unit_bytes(name) * (variant_unit(variant) / layout_unit(name));
+    return 0 == unit ? 0 : layout_unit_bytes(name) * (variant_unit(variant) / unit);
 }

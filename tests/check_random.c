@@ -32,6 +32,8 @@ struct player {
     struct call calls[MOST_CALLS];
     int call_comms[MOST_CALLS];
     size_t settings[MOST_CALLS];
+    MPI_Comm freed[MOST_CALLS]; /* the call's own communicator, which goes while the call is under way */
+    bool frees[MOST_CALLS];
     int call_count;
     long round;
     char why[2 * CALL_TEXT];
@@ -45,9 +47,13 @@ size_t check_draw(uint64_t *state, size_t limit)
 
 size_t check_units(size_t number, const struct variant *variant, long segment)
 {
-    size_t units = (size_t) segment / variant_unit_bytes(variant);
+    const size_t bytes = variant_unit_bytes(variant);
+    size_t units;
 
-    units = 0 == units ? 1 : units;
+    if (0 == bytes) {
+        return 0;
+    }
+    units = (size_t) segment < bytes ? 1 : (size_t) segment / bytes;
     switch (number) {
     case 0:
         return 0;
@@ -206,6 +212,21 @@ void check_draw_call(struct call *c, uint64_t *state, int size, long segment)
     c->size = size;
 }
 
+/*
+ * A call that goes on without its communicator, which coll/libnbc crashes over: one that HAN and adapt leave to nobody,
+ * on ranks of more than one node.
+ */
+static bool may_be_freed(const struct player *player, int comm, const struct call *c)
+{
+    static const char *const names[] = { "barrier", "bcast", "reduce", "allreduce" };
+    size_t i = 0;
+
+    while (i < CHECK_COUNT(names) && 0 != strcmp(names[i], c->collective->name)) {
+        ++i;
+    }
+    return i < CHECK_COUNT(names) && NONBLOCKING == c->form && player->comms[comm].count == player->size;
+}
+
 /* The same on all ranks, also on those that have no part in it. */
 static void draw_call(struct player *player, int place, bool may_block)
 {
@@ -228,9 +249,33 @@ static void draw_call(struct player *player, int place, bool may_block)
                                                ? OTHERS
                                                : settings_mover(c->collective, player->settings[place]));
     } while (left_out);
+    player->frees[place] = player->run->free_early && may_be_freed(player, comm, c) && 0 == check_draw(state, 2);
     c->comm = player->comms[comm].comm;
     c->rank = place_in(&player->comms[comm], player->rank);
     player->call_comms[place] = comm;
+}
+
+/* Some calls get a communicator of their own. All of them are made before any call starts, for that may be in any
+ * order. */
+static void make_freed_comms(struct player *player)
+{
+    for (int i = 0; i < player->call_count; ++i) {
+        player->freed[i] = MPI_COMM_NULL;
+        if (player->frees[i] && MPI_COMM_NULL != player->calls[i].comm) {
+            MPI_Comm_dup(player->calls[i].comm, &player->freed[i]);
+            player->calls[i].comm = player->freed[i];
+        }
+    }
+}
+
+/* MPI keeps a communicator as long as a call on it is under way. */
+static void free_comms_early(struct player *player)
+{
+    for (int i = 0; i < player->call_count; ++i) {
+        if (MPI_COMM_NULL != player->freed[i]) {
+            MPI_Comm_free(&player->freed[i]);
+        }
+    }
 }
 
 static void note(struct player *player, int place)
@@ -353,7 +398,9 @@ static void play_round(struct player *player)
     for (int i = 0; i < player->call_count; ++i) {
         draw_call(player, i, may_block);
     }
+    make_freed_comms(player);
     start_all(player, !may_block);
+    free_comms_early(player);
     finish(player);
 }
 

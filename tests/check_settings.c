@@ -7,7 +7,14 @@
 
 enum { MOST_VARIABLES = 6, MOST_VALUES = 24, NAME = 128 };
 
-/* A variable that takes names. */
+/* Variables that take numbers, and those that are wanted. */
+static const struct {
+    const char *name;
+    int count;
+    int values[2];
+} numbers[] = { { "lanes", 2, { 0, 3 } } };
+
+/* A variable that takes names, or one of the numbers. */
 struct variable {
     char name[NAME]; /* what is behind coll_<component>_<collective>_ */
     MPI_T_cvar_handle handle;
@@ -60,8 +67,21 @@ static void add_values(struct variable *variable, MPI_T_enum names)
     }
 }
 
+static void add_numbers(struct variable *variable)
+{
+    for (size_t n = 0; n < CHECK_COUNT(numbers); ++n) {
+        if (0 == strcmp(numbers[n].name, variable->name)) {
+            variable->count = numbers[n].count;
+            for (int i = 0; i < variable->count; ++i) {
+                variable->values[i] = numbers[n].values[i];
+                snprintf(variable->names[i], NAME, "%d", variable->values[i]);
+            }
+        }
+    }
+}
+
 /* Takes a variable where it is one of ours; a handle stays open for each. */
-static void add_variable(const char *name, const char *component)
+static void add_variable(const char *name, const char *component, bool with_numbers)
 {
     const char *rest;
     const int collective = collective_of(name, component, &rest);
@@ -74,6 +94,9 @@ static void add_variable(const char *name, const char *component)
     }
     snprintf(variable.name, sizeof(variable.name), "%s", rest);
     add_values(&variable, names);
+    if (with_numbers) {
+        add_numbers(&variable);
+    }
     if (0 == variable.count) {
         MPI_T_cvar_handle_free(&variable.handle);
         return;
@@ -81,7 +104,7 @@ static void add_variable(const char *name, const char *component)
     found[collective].variables[found[collective].count++] = variable;
 }
 
-void settings_open(const char *component)
+void settings_open(const char *component, bool with_numbers)
 {
     int count = 0;
 
@@ -93,7 +116,7 @@ void settings_open(const char *component)
 
         if (MPI_SUCCESS
             == MPI_T_cvar_get_info(i, name, &length, &verbosity, NULL, NULL, NULL, NULL, &binding, &scope)) {
-            add_variable(name, component);
+            add_variable(name, component, with_numbers);
         }
     }
 }

@@ -7,8 +7,12 @@
  *   mpi_check                     draws 40 calls of each collective and form
  *   mpi_check --calls 1000        so many
  *   mpi_check --all               all there are; takes long
+ *   mpi_check --whole             of the collectives without blocks: barrier, bcast, reduce, allreduce, scan, exscan
  *   mpi_check --rounds 1000       random sequences on random communicators (--spawn: with spawned ranks); with --calls,
  *                                 after the calls that are drawn
+ *   mpi_check --rounds 1000 --free-early
+ *                                 in which communicators are freed while calls on them are under way; MPI allows that,
+ *                                 but coll/libnbc crashes
  *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --rounds
  *   mpi_check --defaults          leaves the component's parameters alone
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
@@ -23,15 +27,17 @@
 
 #include "check.h"
 
-enum { USUAL_CALLS = 40, USUAL_ROUNDS = 20 };
+enum { USUAL_CALLS = 40, USUAL_ROUNDS = 20, ONE_IN_LATE = 64, LATE_MICROSECONDS = 1000 };
 
 static long segment = 1024;
 static long calls = 0;
 static long all = 0;
+static long whole = 0;
 static long only = -1;
 static long one_case = -1;
 static long rounds = 0;
 static long spawn = 0;
+static long free_early = 0;
 static long child = 0;
 static long known = 0;
 static long threads = 0;
@@ -123,6 +129,14 @@ static const char *full_text(const struct call *c, size_t number, size_t setting
     return text;
 }
 
+/* Now and then a rank comes after the others. */
+static void come_late(const struct call *c)
+{
+    if (0 == check_mixed(c->key, (uint64_t) c->rank, 0, 2) % ONE_IN_LATE) {
+        usleep(LATE_MICROSECONDS);
+    }
+}
+
 static bool run_case(const struct space *space, size_t number)
 {
     char text[T_TEXT];
@@ -137,6 +151,7 @@ static bool run_case(const struct space *space, size_t number)
     /* For the alarm: what hangs is said. */
     snprintf(t.name, sizeof(t.name), "%s", full_text(&c, number, setting, text, sizeof(text)));
     alarm(T_LIMIT);
+    come_late(&c);
     if (is_barrier(c.collective)) {
         call_run_barrier(&c);
     } else {
@@ -174,10 +189,18 @@ static void run_behaviour(const struct space *space)
              form_names[space->form], count, there, t.seed);
 }
 
+static bool is_wanted(int number)
+{
+    const bool *many = collectives[number / FORMS].many;
+
+    return form_there((enum form)(number % FORMS)) && (-1 == only || number == only)
+           && !(whole && (many[INPUT] || many[OUTPUT]));
+}
+
 static void run_systematic(void)
 {
     for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
-        if (form_there((enum form)(i % FORMS)) && (-1 == only || i == only)) {
+        if (is_wanted(i)) {
             const struct space space = space_of(&collectives[i / FORMS], (enum form)(i % FORMS));
 
             t_start(0, "%s, %s", space.collective->name, form_names[space.form]);
@@ -195,12 +218,14 @@ static void random_on(MPI_Comm universe)
                                     .seed = (uint64_t) t.seed,
                                     .segment = segment,
                                     .rounds = rounds,
+                                    .free_early = 0 != free_early,
                                     .doing = t.name,
                                     .doing_size = sizeof(t.name) };
     char why[2 * CALL_TEXT];
     const long done = check_random(&run, why, sizeof(why));
 
-    t_expect(0 <= done, "--segment %ld --seed %ld %s%s", segment, t.seed, spawn ? "--spawn " : "", why);
+    t_expect(0 <= done, "--segment %ld --seed %ld %s%s%s", segment, t.seed, spawn ? "--spawn " : "",
+             free_early ? "--free-early " : "", why);
     if (0 <= done) {
         snprintf(t.name, sizeof(t.name), "random sequences on random communicators%s: %ld rounds of seed %ld",
                  spawn ? " with spawned ranks" : "", done, t.seed);
@@ -297,11 +322,11 @@ static void say_known(bool as_lines)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment },   { "--calls", true, &calls },   { "--all", false, &all },
-            { "--only", true, &only },         { "--case", true, &one_case }, { "--rounds", true, &rounds },
-            { "--spawn", false, &spawn },      { "--child", false, &child },  { "--known", false, &known },
-            { "--solo", false, &solo },        { "--adapt", false, &adapt },  { "--threads", true, &threads },
-            { "--defaults", false, &defaults } };
+        = { { "--segment", true, &segment },    { "--calls", true, &calls },   { "--all", false, &all },
+            { "--only", true, &only },          { "--case", true, &one_case }, { "--rounds", true, &rounds },
+            { "--spawn", false, &spawn },       { "--child", false, &child },  { "--known", false, &known },
+            { "--solo", false, &solo },         { "--adapt", false, &adapt },  { "--threads", true, &threads },
+            { "--defaults", false, &defaults }, { "--whole", false, &whole },  { "--free-early", false, &free_early } };
     const char *component;
     int provided;
 
@@ -325,7 +350,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     t_begin();
     if (!defaults) {
-        settings_open(component);
+        settings_open(component, true);
         settings_segment(component, (int) segment);
     }
     if (child) {

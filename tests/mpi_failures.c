@@ -428,7 +428,7 @@ int main(int argc, char **argv)
     replace_messages();
     /* As set: only the first scene, which any HAN has, and no settings but the parameters of the command line. */
     if (!as_set) {
-        settings_open("han");
+        settings_open("han", false);
     }
     settings_segment("han", (int) segment);
     for (size_t i = 0; i < (as_set ? 1 : CHECK_COUNT(scenes)); ++i) {

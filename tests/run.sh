@@ -53,9 +53,9 @@ allreduce by leaders, SHAPE by MAP  | usual all   | SHAPE   | MAP  | --mca coll_
 blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node |                                    | mpi_blocks --segment 64 --quick
 check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot |                                    | mpi_check --calls 40
 check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 40 --rounds 100
-check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 40
+check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 40 --rounds 100 --free-early
 check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
-check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40
+check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 100 --free-early
 random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
 all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
