@@ -53,7 +53,7 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
               6 to 10 minutes   before a change is proposed; what the CI runs
                                 (2 more where packages have to be installed)
   --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
-                                long mixes, past 2 GiB, fuzzing, distcheck, inside
+                                many calls, past 2 GiB, fuzzing, distcheck, inside
                                 Open MPI's source tree
 
   --only TEXT   only steps whose name contains TEXT (and the build), of any depth

@@ -163,11 +163,11 @@ works() {
     for name in "${!OMPI_MCA_@}"; do
         unset "$name"
     done
-    mpicc -o "$work/mpi_bcast" "$HERE/mpi_bcast.c" || return 1
+    mpicc -o "$work/mpi_edges" "$HERE/mpi_edges.c" || return 1
     "$TOP/cluster/vcluster" up --name "$cluster" --nodes 2 --rate none || status=$?
     if ((status == 0)); then
         timeout 200 "$TOP/cluster/vcluster" run --name "$cluster" --ppn 2 --mca coll_han_verbose 1 -- \
-            "$work/mpi_bcast" --quick | tee "$work/bcast.log" || status=$?
+            "$work/mpi_edges" --strict | tee "$work/edges.log" || status=$?
         "$TOP/cluster/vcluster" down --name "$cluster"
     fi
     return "$status"

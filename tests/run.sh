@@ -26,38 +26,33 @@ readonly LIMIT=600
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
 # much was asked for, and ends a process that has written a byte more.  ANY_UP,
-# ANY_LOW, ANY_TREE and ANY_WAY stand for a whole list, which --each of a program
-# goes through (tests/mpi_test.h): one job, where its start takes longer than the test.
+# ANY_LOW and ANY_WAY stand for a whole list, which --each of a program goes through
+# (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
-bcast by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
-bcast SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_bcast --segment 12288 --quick --strict
-bcast, one rank a node              | usual       | 1,1,1,1 | slot | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --quick --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes                    | all         | 4,4,4,4 | slot | --mca coll_han_bcast_segsize 1024        | mpi_bcast --segment 1024 --strict --each coll_han_bcast_up_module=ANY_UP
-bcast, all sizes, defaults          | all         | 4,4,4,4 | slot |                                          | mpi_bcast --segment 12288 --strict
-all forms, SHAPE by MAP             | usual all   | SHAPE   | MAP  | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick
-levels, 64 segments under way       | usual       | 2,2,2,2 | node | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_adapt --segment 1024 --quick --blocking
-rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_adapt --segment 1024 --quick
-lanes, SHAPE                        | usual all   | SHAPE   | node | --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_reduce_lanes 3 --mca coll_han_allreduce_lanes 3 | mpi_adapt --segment 1024 --quick --strict
-all forms, two sockets              | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_adapt --quick
-all forms, one rank a node          | usual       | 1,1,1,1 | slot |                                          | mpi_adapt --quick --threads
-all forms, threads                  | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --segment 1024 --quick --threads
-10,000 mixes                        | all         | 4,4,4,4 | slot |                                          | mpi_adapt --segment 1024 --quick --mixes 10000 --strict
-2,000 mixes, threads                | all         | 4,4,4,4 | node |                                          | mpi_adapt --segment 1024 --quick --mixes 2000 --threads
-adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_bcast_segment_size 1024 --mca coll_adapt_reduce_segment_size 1024 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --mixes 100 --each coll_adapt_bcast_algorithm+coll_adapt_reduce_algorithm+coll_adapt_allreduce_algorithm=ANY_TREE
-adapt allreduce without a tree      | usual       | 4,4,4,1 | slot | --mca coll ^han --mca coll_adapt_priority 100 --mca coll_adapt_allreduce_segment_size 1024 | mpi_adapt --segment 1024 --quick --strict --each coll_adapt_allreduce_algorithm=ring,recursive_doubling
-reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot |                                  | mpi_adapt --large 4194304
-blocks by tree and exchange         | usual       | 5,3,4,1 | node | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange --mca coll_han_allgather_segsize 1024 --mca coll_han_allgatherv_segsize 1024 --mca coll_han_reduce_scatter_segsize 1024 --mca coll_han_reduce_scatter_block_segsize 1024 | mpi_blocks --quick
-blocks by leaders                   | usual       | 5,3,4,1 | node | --mca coll_han_allgather_algorithm leaders --mca coll_han_allgatherv_algorithm leaders --mca coll_han_reduce_scatter_block_algorithm leaders --mca coll_han_reduce_scatter_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_gather_algorithm leaders --mca coll_han_scatter_algorithm leaders | mpi_blocks --segment 1024 --quick
-allreduce by leaders, SHAPE by MAP  | usual all   | SHAPE   | MAP  | --mca coll_han_allreduce_algorithm leaders --mca coll_han_barrier_algorithm leaders | mpi_adapt --segment 1024 --quick --strict
-blocks, seven nodes                 | usual       | 2,1,1,1,2,1,1 | node |                                    | mpi_blocks --segment 64 --quick
-check, seven nodes                  | usual       | 2,1,1,1,2,1,1 | slot |                                    | mpi_check --calls 40
-check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 40 --rounds 100
-check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 40 --rounds 100 --free-early
+edges by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_edges --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
+edges SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_edges --segment 12288 --strict
+reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
+elements far apart                  | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_limits --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
+past 2 GiB                          | all         | 1,1,1,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_limits --big
+whole messages, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0                  | mpi_check --whole --calls 150
+whole messages, defaults            | usual       | 5,3,4,1 | node |                                          | mpi_check --defaults --whole --segment 12288 --calls 20
+whole messages, SHAPE by MAP        | all         | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --whole --calls 400
+rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_check --defaults --whole --calls 60
+rules of a file, 64 segments        | usual       | 2,2,2,2 | node | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_check --defaults --whole --calls 40
+adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --whole --calls 120 --rounds 60 --free-early
+many calls, by MAP                  | all         | 5,3,4,1 | MAP  |                                          | mpi_check --calls 400 --rounds 3000
+check, one rank a node              | usual       | 1,1,1,1 | slot |                                          | mpi_check --calls 40
+check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --calls 15
+check, seven nodes, by MAP          | usual       | 2,1,1,1,2,1,1 | MAP  |                                    | mpi_check --segment 64 --calls 30
+check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
+check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 30 --rounds 60 --free-early
 check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
-check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 100 --free-early
+check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 60 --free-early
 random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
 all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
+all collectives, threads, single    | usual       | 1,1,1,1 | slot |                                          | mpi_check --threads 3 --rounds 5
+threads on 16 ranks                 | all         | 4,4,4,4 | slot |                                          | mpi_check --threads 3 --rounds 20
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 something inside fails              | usual       | 2,2,2,2 | node |                                          | mpi_failures
@@ -74,6 +69,9 @@ whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --m
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding
 a ready call keeps its core         | usual       | 2,2,2,2 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo | mpi_faults --yields
 fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot |                                         | mpi_comms --live 7
+check solo ONENODE, two sockets by MAP | usual all   | ONENODE | MAP  | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 512 --calls 60
+check solo ONENODE, single copy SINGLE | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_single_copy SINGLE | mpi_check --solo --calls 40
+check solo, large messages          | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --segment 131072 --calls 2
 solo ONENODE, single copy SINGLE    | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
 solo ONENODE, all by each way       | usual all   | ONENODE | slot | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
 solo ONENODE, small segments        | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
@@ -81,41 +79,27 @@ solo ONENODE, two sockets by MAP    | usual all   | ONENODE | MAP | --mca coll_s
 solo, two sockets, small segments   | usual       | 5,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
 solo, two sockets by MAP, each way  | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
 solo, two sockets by MAP, slices    | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-check solo, two sockets             | usual       | 5,0,0,0 | node | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 1024 --calls 40
-solo, all forms by each way         | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_adapt --segment 1024 --quick --threads --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm=ANY_WAY
-solo, bcast by each way             | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_bcast --segment 1024 --quick --strict --each coll_solo_bcast_algorithm=ANY_WAY
-solo, blocks by each way            | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_blocks --quick --each coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo, reduce in slices              | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices | mpi_adapt --segment 1024 --quick
+solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0             | mpi_solo
+solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_limits --big
 check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
 check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
-solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0             | mpi_solo
 solo, communicators, threads, spawn | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0            | mpi_comms --threads --spawn
-solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --mixes 10 --communicators 1 --big
 reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_han_reproducible 1            | mpi_places
 results by placement                | usual       | 4,4,4,4 | slot |                                          | mpi_places --by-placement
-bcast past 2 GiB                    | all         | 1,1,1,0 | slot |                                          | mpi_bcast --quick --big
-levels SHAPE by MAP                 | usual all   | SHAPE   | MAP  | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking
-levels by node, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=ANY_UP --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-levels by slot, up adapt, any low   | all         | 5,3,4,1 | slot | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 --mca coll_han_bcast_algorithm pipeline --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline --mca coll_han_barrier_algorithm simple | mpi_adapt --segment 1024 --quick --blocking --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module+coll_han_barrier_up_module=adapt --each coll_han_bcast_low_module+coll_han_reduce_low_module+coll_han_allreduce_low_module+coll_han_barrier_low_module=ANY_LOW
-up_allreduce SHAPE                  | usual all   | SHAPE   | node | --mca coll_han_reduce_algorithm simple --mca coll_han_allreduce_segsize 1024 --mca coll_han_allreduce_algorithm up_allreduce | mpi_adapt --segment 1024 --quick --blocking --each coll_han_allreduce_up_module=ANY_UP
-levels, all roots                   | all         | 5,3,4,1 | node | --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline | mpi_adapt --segment 1024 --blocking
-levels, elements far apart          | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_adapt --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
-levels, past 2 GiB                  | all         | 1,1,0,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_adapt --big
 communicators, threads, spawn       | usual       | 4,4,4,4 | slot |                                          | mpi_comms --threads --spawn
 communicators, levels               | all         | 4,4,4,4 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
 communicators, 7 left alive         | usual       | 5,3,4,1 | node |                                          | mpi_comms --live 7
 levels, 7 left alive                | usual       | 5,3,4,1 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
-valgrind, mixes                     | all         | 2,2,0,0 | slot |                                          | valgrind mpi_adapt --segment 64 --quick --mixes 200
-valgrind, blocks                    | all         | 2,2,0,0 | slot | --mca coll_han_allgather_algorithm tree --mca coll_han_allgatherv_algorithm tree --mca coll_han_reduce_scatter_block_algorithm tree --mca coll_han_reduce_scatter_algorithm tree --mca coll_han_alltoall_algorithm exchange --mca coll_han_alltoallv_algorithm exchange --mca coll_han_gather_algorithm exchange --mca coll_han_scatter_algorithm exchange | valgrind mpi_blocks --segment 64 --quick
-valgrind, solo                      | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_solo --mixes 60 --communicators 20
+valgrind, check                     | all         | 2,2,0,0 | slot |                                          | valgrind mpi_check --segment 64 --calls 4 --rounds 50
+valgrind, solo                      | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_check --solo --segment 512 --calls 4 --rounds 30
 valgrind, 7 left alive              | all         | 2,2,0,0 | slot |                                          | valgrind mpi_comms --live 7
 valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
-readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
-    SINGLES=(on off) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
-    ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) ANY_WAYS=(copy,single_copy) \
-    ANY_TREES=(binomial,in_order_binomial,binary,pipeline,chain,linear,knomial,in_order_binary)
+readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(5,0,0,0 4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
+    SINGLES=(off on) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
+    ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) \
+    ANY_WAYS=(copy,single_copy)
 
 usage() {
     cat <<'END'
@@ -178,7 +162,7 @@ all_rows() {
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW ANY_TREE ANY_WAY)
+        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW ANY_WAY)
     done <<<"$RUNS"
 }
 
@@ -371,7 +355,7 @@ run_all() {
 find_build() {
     local folder
     for folder in "${build:-.}" ..; do
-        if [[ -d $folder/components && -x $folder/tests/mpi_bcast ]]; then
+        if [[ -d $folder/components && -x $folder/tests/mpi_edges ]]; then
             build=$(realpath -- "$folder")
             return
         fi

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that the checker does not make, as nothing in them is to be drawn: a pointer that must not be used,
+ * intercommunicators, buffers that change as soon as a call returns. Passes with any correct MPI.
+ */
+#include "mpi_test.h"
+
+static long segment = 1024;
+static long strict = 0;
+
+/* ---- messages of bytes ---- */
+
+static const struct {
+    int segments;
+    int more;
+} sizes[] = { { 0, 0 }, { 0, 1 }, { 1, -1 }, { 1, 0 }, { 1, 1 }, { 3, 7 }, { 9, 1 } };
+static const size_t size_count = sizeof(sizes) / sizeof(sizes[0]);
+
+static size_t size_bytes(size_t s)
+{
+    return (size_t) (sizes[s].segments * segment + sizes[s].more);
+}
+
+static void fill(unsigned char *memory, uint64_t key, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; ++i) {
+        memory[i] = t_pattern(key, i);
+    }
+}
+
+static void expect_filled(const unsigned char *memory, uint64_t key, size_t bytes, const char *what, int root)
+{
+    size_t i = 0;
+
+    while (i < bytes && t_pattern(key, i) == memory[i]) {
+        ++i;
+    }
+    t_expect(i == bytes, "%s, %zu bytes, root %d: byte %zu is wrong", what, bytes, root, i);
+    t_expect(t_guarded(memory), "%s, %zu bytes, root %d: a guard was written", what, bytes, root);
+}
+
+/* ---- no bytes ---- */
+
+static void wild_pointer(void)
+{
+    void *wild = (void *) (uintptr_t) 8;
+
+    for (int root = 0; root < t.size; ++root) {
+        T_MPI(MPI_Bcast(wild, 0, MPI_DOUBLE, root, MPI_COMM_WORLD));
+        T_MPI(MPI_Reduce(wild, (char *) wild + 8, 0, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD));
+    }
+    T_MPI(MPI_Allreduce(wild, (char *) wild + 8, 0, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+}
+
+/*
+ * Every second rank has a count of 0, for which MPI_Bcast of Open MPI returns without asking a component; a component
+ * that communicates for the others leaves them waiting.
+ */
+static void nothing_by_rank(void)
+{
+    MPI_Datatype nothing;
+
+    if (!strict) {
+        t_skip("wants --strict: the standard demands it, but Open MPI's own components may hang");
+        return;
+    }
+    T_MPI(MPI_Type_contiguous(0, MPI_INT, &nothing));
+    T_MPI(MPI_Type_commit(&nothing));
+    for (int root = 0; root < t.size; ++root) {
+        T_MPI(MPI_Bcast(NULL, 0 == t.rank % 2 ? 5 : 0, 0 == t.rank % 2 ? nothing : MPI_BYTE, root, MPI_COMM_WORLD));
+    }
+    T_MPI(MPI_Type_free(&nothing));
+}
+
+/* ---- intercommunicators ---- */
+
+/* A message from a rank of one group to all of the other. */
+static void bcast_across(MPI_Comm comm, bool sends, int root, size_t bytes)
+{
+    const uint64_t key = 17 * (uint64_t) t.seed + bytes + (uint64_t) root;
+    unsigned char *memory = t_alloc(bytes);
+    bool is_root;
+    int rank;
+
+    MPI_Comm_rank(comm, &rank);
+    is_root = sends && root == rank;
+    fill(memory, is_root ? key : key + 1, bytes);
+    T_MPI(MPI_Bcast(memory, (int) bytes, MPI_BYTE, is_root ? MPI_ROOT : sends ? MPI_PROC_NULL : root, comm));
+    expect_filled(memory, is_root || !sends ? key : key + 1, bytes, "bcast", root);
+    t_free(memory);
+}
+
+static void bcasts_across(MPI_Comm comm, bool sends)
+{
+    int senders;
+
+    if (sends) {
+        MPI_Comm_size(comm, &senders);
+    } else {
+        MPI_Comm_remote_size(comm, &senders);
+    }
+    for (size_t s = 0; s < size_count; ++s) {
+        for (int root = 0; root < senders; ++root) {
+            bcast_across(comm, sends, root, size_bytes(s));
+        }
+    }
+}
+
+/* Each group has the sum of the other one. */
+static void allreduce_across(MPI_Comm comm)
+{
+    int remote, sum = -1;
+
+    MPI_Comm_remote_size(comm, &remote);
+    T_MPI(MPI_Allreduce(&remote, &sum, 1, MPI_INT, MPI_SUM, comm));
+    t_expect(remote * (t.size - remote) == sum, "allreduce: %d of %d ranks", sum, remote);
+    T_MPI(MPI_Barrier(comm));
+}
+
+static void on_intercommunicator(void)
+{
+    const int first = (t.size + 2) / 3;
+    const bool low = t.rank < first;
+    MPI_Comm local;
+    MPI_Comm inter = MPI_COMM_NULL;
+
+    if (1 == t.size) {
+        t_skip("needs two ranks");
+        return;
+    }
+    local = t_split(low, t.rank);
+    T_MPI(MPI_Intercomm_create(local, 0, MPI_COMM_WORLD, low ? first : 0, 5, &inter));
+    bcasts_across(inter, low);
+    bcasts_across(inter, !low);
+    allreduce_across(inter);
+    T_MPI(MPI_Comm_free(&inter));
+    T_MPI(MPI_Comm_free(&local));
+}
+
+/* ---- sequences ---- */
+
+enum { IN_A_ROW = 50 };
+
+/* Ranks may be many calls apart. */
+static void many_in_a_row(void)
+{
+    uint64_t state = (uint64_t) t.seed;
+    unsigned char *memory[IN_A_ROW];
+    size_t bytes[IN_A_ROW];
+    int roots[IN_A_ROW];
+
+    for (int i = 0; i < IN_A_ROW; ++i) {
+        roots[i] = (int) t_random(&state, (size_t) t.size);
+        bytes[i] = t_random(&state, 4 * (size_t) segment);
+        memory[i] = t_alloc(bytes[i]);
+        fill(memory[i], (uint64_t) (i + (roots[i] == t.rank ? 0 : IN_A_ROW)), bytes[i]);
+    }
+    for (int i = 0; i < IN_A_ROW; ++i) {
+        T_MPI(MPI_Bcast(memory[i], (int) bytes[i], MPI_BYTE, roots[i], MPI_COMM_WORLD));
+    }
+    for (int i = 0; i < IN_A_ROW; ++i) {
+        expect_filled(memory[i], (uint64_t) i, bytes[i], "bcast", roots[i]);
+        t_free(memory[i]);
+    }
+}
+
+static void buffers_change(void)
+{
+    const size_t most = size_bytes(5);
+    uint64_t state = (uint64_t) t.seed + 1;
+    unsigned char *memory = t_alloc(most);
+
+    for (int i = 0; i < 50; ++i) {
+        const int root = (int) t_random(&state, (size_t) t.size);
+        const size_t bytes = t_random(&state, most + 1);
+
+        if (root == t.rank) {
+            fill(memory, (uint64_t) i, bytes);
+        }
+        T_MPI(MPI_Bcast(memory, (int) bytes, MPI_BYTE, root, MPI_COMM_WORLD));
+        expect_filled(memory, (uint64_t) i, bytes, "bcast", root);
+        memset(memory, 0xee, most);
+    }
+    t_free(memory);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_option options[] = { { "--segment", true, &segment }, { "--strict", false, &strict } };
+    static const struct t_behaviour behaviours[] = {
+        { "a count of 0 with a wild pointer", wild_pointer, 0 },
+        { "one signature without data, by rank a count of 0 or a type of size 0", nothing_by_rank, 0 },
+        { "an intercommunicator, both ways", on_intercommunicator, 0 },
+        { "many in a row, any root and size", many_in_a_row, 0 },
+        { "buffers change as soon as a call returns", buffers_change, 0 },
+    };
+
+    t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    if (segment < 2 || segment > 1 << 24) {
+        fprintf(stderr, "%s: a segment has 2 bytes to 16 MiB\n", argv[0]);
+        return 1;
+    }
+    MPI_Init(&argc, &argv);
+    t_begin();
+    while (t_next_setting()) {
+        t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    }
+    return t_finish("MPI_Finalize returns");
+}
