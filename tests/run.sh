@@ -25,8 +25,8 @@ readonly LIMIT=600
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
-# much was asked for, and ends a process that has written a byte more.  ANY_UP,
-# ANY_LOW and ANY_WAY stand for a whole list, which --each of a program goes through
+# much was asked for, and ends a process that has written a byte more.  ANY_UP
+# and ANY_LOW stand for a whole list, which --each of a program goes through
 # (tests/mpi_test.h): one job, where its start takes longer than the test.
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
@@ -72,14 +72,8 @@ fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot |            
 check solo ONENODE, two sockets by MAP | usual all   | ONENODE | MAP  | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 512 --calls 60
 check solo ONENODE, single copy SINGLE | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_single_copy SINGLE | mpi_check --solo --calls 40
 check solo, large messages          | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --segment 131072 --calls 2
-solo ONENODE, single copy SINGLE    | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_solo --communicators 100
-solo ONENODE, all by each way       | usual all   | ONENODE | slot | --mca coll_solo_start 0 | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_reduce_algorithm+coll_solo_allreduce_algorithm+coll_solo_gather_algorithm+coll_solo_scatter_algorithm+coll_solo_allgather_algorithm+coll_solo_reduce_scatter_block_algorithm+coll_solo_alltoall_algorithm=ANY_WAY
-solo ONENODE, small segments        | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | mpi_solo --communicators 100
-solo ONENODE, two sockets by MAP    | usual all   | ONENODE | MAP | --mca coll_solo_start 0 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets, small segments   | usual       | 5,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm copy --mca coll_solo_allreduce_algorithm copy --mca coll_solo_bcast_algorithm copy --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, two sockets by MAP, each way  | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20 --each coll_solo_bcast_algorithm+coll_solo_allreduce_algorithm+coll_solo_allgather_algorithm=ANY_WAY
-solo, two sockets by MAP, slices    | usual all   | 5,0,0,0 | MAP | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca coll_solo_reduce_algorithm slices --mca coll_solo_allreduce_algorithm slices --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_solo --communicators 20
-solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0             | mpi_solo
+solo, communicators                 | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo --communicators 100
+solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo
 solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_limits --big
 check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
 check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
@@ -98,8 +92,7 @@ valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | --mca coll_
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
 readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(5,0,0,0 4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
     SINGLES=(off on) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
-    ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo) \
-    ANY_WAYS=(copy,single_copy)
+    ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo)
 
 usage() {
     cat <<'END'
@@ -162,7 +155,7 @@ all_rows() {
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW ANY_WAY)
+        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW)
     done <<<"$RUNS"
 }
 

@@ -46,16 +46,17 @@ said() {                            # said TIMES PATTERN
 
 # Shared memory from the first call on.
 readonly SOLO=(--mca coll_solo_start 0)
-readonly SHORT=(--mixes 50 --communicators 30)
+readonly SHORT=(--communicators 30)
 
 # ---------------------------------------------------------------- used or not
 
 test_unused() {
-    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$@" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 0 coll:solo
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$@" "$build/tests/mpi_check" --solo --calls 5 && all_right &&
+        said 0 coll:solo
 }
 
 test_used() {
-    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$build/tests/mpi_solo" "${SHORT[@]}" && all_right || return 1
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 2 "$build/tests/mpi_check" --solo && all_right || return 1
     local name
     for name in bcast reduce allreduce barrier gather scatter allgather reduce_scatter_block alltoall; do
         grep -qE "coll:solo: MPI_COMM_WORLD .*: $name, [0-9]+ bytes: (copy|slices|single_copy)" "$tmp/err" || return 1
@@ -68,13 +69,13 @@ test_begins() {                     # test_begins YES|NO SIZE: by default, in te
 }
 
 test_silent() {
-    run 4 "${SOLO[@]}" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && [[ ! -s $tmp/err ]]
+    run 4 "${SOLO[@]}" "$build/tests/mpi_check" --solo && all_right && [[ ! -s $tmp/err ]]
 }
 
 # The machine description is one that hwloc made ("pack:2 [numa] core:1 pu:1").
 test_groups() {                     # test_groups MAP
     run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --map-by "$1" \
-        "$build/tests/mpi_solo" "${SHORT[@]}" && all_right && said 1 'MPI_COMM_WORLD .*: 4 ranks in 2 groups'
+        "$build/tests/mpi_check" --solo && all_right && said 1 'MPI_COMM_WORLD .*: 4 ranks in 2 groups'
 }
 
 # ---------------------------------------------------------------- copies
@@ -209,12 +210,13 @@ test_all_killed() {
 
 command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
 for folder in ${BUILD:+"$BUILD"} . .. "$HERE/.."; do
-    if [[ -e $folder/components/mca_coll_solo.so && -x $folder/tests/mpi_solo && -x $folder/bench/han_bench ]]; then
+    if [[ -e $folder/components/mca_coll_solo.so && -x $folder/tests/mpi_solo && -x $folder/tests/mpi_check &&
+        -x $folder/bench/han_bench ]]; then
         build=$(realpath -- "$folder")
         break
     fi
 done
-[[ -n ${build:-} ]] || { echo "test_solo.sh: no build with components/ and tests/mpi_solo: run make check-mpi" >&2; exit 2; }
+[[ -n ${build:-} ]] || { echo "test_solo.sh: no build with components/ and tests/mpi_{check,solo}: run make check-mpi" >&2; exit 2; }
 prefix=() root=() binding=(--bind-to none)
 ((EUID != 0)) || root=(--allow-run-as-root)
 # What the caller has set for his own jobs is not for the tests.
