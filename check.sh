@@ -37,6 +37,7 @@ fuzz                        | all   |  600 | & tests/fuzz.sh --seconds 180
 distcheck                   | all   |  900 | distcheck
 sanitizers                  | all   | 7200 | tests/sanitize.sh address undefined thread
 in Open MPI                 | all   | 7200 | tests/in-tree.sh
+mutants                     | all   | 7200 | tests/mutants.sh
 '
 
 usage() {
@@ -54,7 +55,8 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
                                 (2 more where packages have to be installed)
   --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
                                 many calls, past 2 GiB, fuzzing, distcheck, inside
-                                Open MPI's source tree
+                                Open MPI's source tree, and whether faults put in
+                                on purpose are caught
 
   --only TEXT   only steps whose name contains TEXT (and the build), of any depth
   --seed SEED   of what tests draw: a number from 1, or random (default: 1, so

@@ -1,0 +1,225 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Whether the check catches faults in the components: see --help.
+
+set -euo pipefail
+
+TOP=$(dirname -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")")
+readonly TOP
+readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
+readonly TREE=$WORK/tree TABLE=$WORK/table.md
+readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules)
+
+# Seconds that a step may take: many times what any takes.  What hangs ends before, by a limit of the tests.
+readonly LIMIT=3600
+
+usage() {
+    cat <<'END'
+tests/mutants.sh [--only TEXT] [--list]
+
+Shows that ./check.sh catches faults.  A mutant is HAN with one fault, put there on
+purpose: tests/mutants.list says where, and how to add one.  For each of them, in a
+copy in build/mutants/tree, builds HAN and runs unit tests, MPI tests, and those of
+solo, of loading and of rules, as in ./check.sh, until the first failure; what the
+list names is tried first.  Takes 10 to 20 minutes on two cores.
+
+  --only TEXT   only mutants whose name contains TEXT
+  --list        prints the names of the mutants, each with its file
+
+Prints a line for each mutant, and leaves a table in build/mutants/table.md and what
+the tests have said in build/mutants/NUMBER.log.  Exit code 1 when a mutant is not
+caught, does not compile, or is not to be made, because the text that it replaces is
+not there; 77 where the machine allows no virtual nodes.
+
+A test that fails without a fault, too, catches nothing: ./check.sh comes first.
+END
+}
+
+say() {
+    printf 'mutants.sh: %s\n' "$*" >&2
+}
+
+# ---------------------------------------------------------------- the list
+
+names=() files=() olds=() news=() hints=()
+
+read_list() {                       # read_list TEXT: mutants whose name contains TEXT
+    local line text wanted='' last
+    while IFS= read -r line; do
+        text=${line:2}
+        if [[ $line == '= '* ]]; then
+            wanted=''
+            [[ $text == *"$1"* ]] || continue
+            wanted=yes
+            names+=("$text") files+=('') olds+=('') news+=('') hints+=('')
+        elif [[ -n $wanted ]]; then
+            last=$((${#names[@]} - 1))
+            case $line in
+                '- '*) olds[last]=${text#"${text%%[![:space:]]*}"} ;;
+                '+ '*) news[last]=${text#"${text%%[![:space:]]*}"} ;;
+                '? '*) hints[last]=$text ;;
+                '' | '#'*) ;;
+                *) files[last]=$line ;;
+            esac
+        fi
+    done <"$LIST"
+}
+
+# ---------------------------------------------------------------- the copy
+
+job=''
+
+# In the background, so that a signal ends it, and all that it has started.
+under_limit() {                     # under_limit LOG COMMAND...
+    local log=$1 status=0
+    shift
+    timeout -k 60 "$LIMIT" "$@" </dev/null >>"$log" 2>&1 &
+    job=$!
+    wait "$job" || status=$?
+    job=''
+    return "$status"
+}
+
+clean_up() {
+    trap '' INT TERM
+    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+}
+
+copy_sources() {
+    rm -rf -- "$WORK"
+    mkdir -p "$TREE"
+    cd "$TOP"
+    if [[ -e .git ]]; then
+        git ls-files -z
+    else
+        find . -path ./build -prune -o -type f -print0
+    fi | tar --null -T - -cf - | tar -C "$TREE" -xf -
+    cd "$TREE"
+}
+
+build() {                           # build LOG
+    under_limit "$1" make -j2 CFLAGS="$CFLAGS_GCC"
+}
+
+build_all() {
+    local log=$WORK/build.log
+    copy_sources
+    if ! { under_limit "$log" autoreconf -fi && under_limit "$log" ./configure && build "$log" &&
+        under_limit "$log" make -j2 -C tests CFLAGS="$CFLAGS_GCC" mpi-programs; }; then
+        tail -n 20 "$log" >&2
+        exit 1
+    fi
+}
+
+# ---------------------------------------------------------------- mutants
+
+# Puts the fault into the text of a file; false where its place is not there, or there twice.
+mutate() {                          # mutate FILE OLD NEW
+    local text rest
+    text=$(cat -- "$1" && echo x) || return
+    rest=${text#*"$2"}
+    [[ -n $2 && $rest != "$text" && $rest != *"$2"* ]] || return
+    text=${text%"$2$rest"}$3$rest
+    printf '%s' "${text%x}" >"$1"
+}
+
+# Sets caught to what fails in a step, if anything does.
+try_step() {                        # try_step LOG STEP [RUN]
+    local log=$1 step=$2 status=0
+    : >"$log"
+    caught=''
+    case $step in
+        unit)
+            rm -f tests/unit_*.log
+            CMOCKA_MESSAGE_OUTPUT=TAP under_limit "$log" make check CFLAGS="$CFLAGS_GCC" || status=$?
+            cat tests/unit_*.log >>"$log" || : ;;
+        mpi)
+            under_limit "$log" tests/run.sh --build . --depth usual --stop ${3:+--only "$3"} || status=$? ;;
+        *)
+            BUILD=$TREE COMPONENTS=$TREE/components under_limit "$log" "tests/test_$step.sh" || status=$? ;;
+    esac
+    if ((status == 77)); then
+        say "$step: $(grep -am 1 '^1\.\.0 # SKIP' "$log" || :)"
+        exit 77
+    elif ((status != 0)); then
+        caught=$(grep -aEm 1 '^not ok [0-9]+ - ' "$log" || grep -aEm 1 '^FAIL' "$log" || echo "exit code $status")
+        [[ $caught =~ ^not\ ok\ [0-9]+\ -\ (.*) ]] && caught=${BASH_REMATCH[1]}
+        [[ $step == mpi ]] || caught="$step: $caught"
+    fi
+}
+
+# Sets caught.
+try_steps() {                       # try_steps LOG HINT
+    local step first='' run=''
+    read -r first run <<<"$2"
+    [[ -z $first ]] || try_step "$1" "$first" "$run"
+    for step in "${STEPS[@]}"; do
+        [[ -z $caught ]] || return 0
+        try_step "$1" "$step"
+    done
+}
+
+# Sets caught, or wrong.
+try_mutant() {                      # try_mutant INDEX LOG
+    local file=${files[$1]}
+    caught='' wrong=''
+    rm -f -- "$2"
+    if [[ -z $file ]] || ! cp -- "$file" "$WORK/original" 2>/dev/null; then
+        wrong="there is no file '$file'"
+    elif ! mutate "$file" "${olds[$1]}" "${news[$1]}"; then
+        wrong="its line is not there exactly once in $file: the list has gone stale"
+    else
+        if build "$2"; then
+            try_steps "$2" "${hints[$1]}"
+        else
+            wrong='does not compile'
+        fi
+        cat -- "$WORK/original" >"$file"
+    fi
+}
+
+main() {
+    local only='' list='' i start seconds total right=0 caught wrong
+    while (($#)); do
+        case $1 in
+            --only) only=${2:?--only needs a text}; shift 2 ;;
+            --list) list=yes; shift ;;
+            --help | -h) usage; exit 0 ;;
+            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
+        esac
+    done
+    read_list "$only"
+    total=${#names[@]}
+    ((total > 0)) || { say "no mutant is called '$only'; --list prints their names"; exit 2; }
+    if [[ -n $list ]]; then
+        for i in "${!names[@]}"; do
+            printf '%-60s %s\n' "${names[i]}" "${files[i]}"
+        done
+        exit 0
+    fi
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    build_all
+    printf '| mutant | file | caught by | s |\n|---|---|---|---|\n' >"$TABLE"
+    SECONDS=0
+    for i in "${!names[@]}"; do
+        start=$SECONDS
+        try_mutant "$i" "$WORK/$((i + 1)).log"
+        seconds=$((SECONDS - start))
+        if [[ -n $caught ]]; then
+            right=$((right + 1))
+            echo "ok $((i + 1)) - ${names[i]}: caught by $caught, $seconds s"
+        else
+            echo "not ok $((i + 1)) - ${names[i]}: ${wrong:-not caught}"
+        fi
+        caught=${caught:-**${wrong:-nothing}**}
+        echo "| ${names[i]} | ${files[i]} | ${caught//|/\\|} | $seconds |" >>"$TABLE"
+        ((i + 1 == total)) || echo "# about $((SECONDS * (total - i - 1) / (i + 1) / 60 + 1)) min left"
+    done
+    echo "1..$total"
+    echo "$total mutants, $right caught"
+    ((right == total))
+}
+
+main "$@"
