@@ -336,7 +336,7 @@ static void wait_for_all(struct player *player)
         requests[i] = MPI_COMM_NULL == player->calls[i].comm ? MPI_REQUEST_NULL : player->calls[i].request;
     }
     for (int i = 0; i < player->call_count; ++i) {
-        switch (check_draw(&player->own, 4)) {
+        switch (check_draw(&player->own, 6)) {
         case 0:
             MPI_Wait(&requests[check_draw(&player->own, (size_t) player->call_count)], MPI_STATUS_IGNORE);
             break;
@@ -345,6 +345,12 @@ static void wait_for_all(struct player *player)
             break;
         case 2:
             MPI_Testsome(player->call_count, requests, &done, indices, MPI_STATUSES_IGNORE);
+            break;
+        case 3:
+            MPI_Waitsome(player->call_count, requests, &done, indices, MPI_STATUSES_IGNORE);
+            break;
+        case 4:
+            MPI_Testany(player->call_count, requests, indices, &done, MPI_STATUS_IGNORE);
             break;
         default:
             usleep((useconds_t) check_draw(&player->own, 100));
