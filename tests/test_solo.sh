@@ -164,6 +164,7 @@ test_rests() {
 # ---------------------------------------------------------------- killed
 
 start_forever() {
+    : >"$tmp/out"                   # here: the job may begin later than we look
     timeout -s KILL "$LIMIT" mpirun "${root[@]}" --oversubscribe --bind-to none -n 4 "${SOLO[@]}" \
         "$build/tests/mpi_solo" --forever </dev/null >"$tmp/out" 2>"$tmp/err" &
     job=$!
@@ -171,14 +172,13 @@ start_forever() {
         ! grep -q running "$tmp/out" || break
         sleep 0.1
     done
-    sleep 0.5
     mapfile -t ranks < <(pgrep -xf -- "$build/tests/mpi_solo --forever")
     ((${#ranks[@]} == 4))
 }
 
-gone() {                            # all ranks, within 30 seconds
+gone() {                            # all ranks, within a minute
     local rank
-    for _ in {1..300}; do
+    for _ in {1..600}; do
         for rank in "${ranks[@]}"; do
             [[ ! -e /proc/$rank ]] || { sleep 0.1; continue 2; }
         done
