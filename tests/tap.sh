@@ -34,6 +34,14 @@ t_check() {                         # t_check BEHAVIOUR COMMAND...
     t_result "$status" "$what"
 }
 
+t_eventually() {                    # t_eventually COMMAND...: true as soon as it is, within a minute
+    local end=$((SECONDS + 60))
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
 t_skip() {                          # t_skip BEHAVIOUR REASON
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"

@@ -47,20 +47,12 @@ set_up() {
     t_notes=("$room/one.out" "$room/two.out")
 }
 
-start() {                           # start NAME: sets job
+start() {                           # start NAME: sets job, whose child is check.sh
     timeout "$LIMIT" "$room/$1/check.sh" --quick --only 'MPI tests' >"$room/$1.out" 2>&1 </dev/null &
     job=$!
 }
 
 # ---------------------------------------------------------------- what stays
-
-eventually() {                      # eventually COMMAND...: within a minute
-    local end=$((SECONDS + 60))
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
-}
 
 # Processes of a copy, by their folder or their command line; not this one, which works in the folder above.
 processes_of() {                    # processes_of NAME
@@ -88,17 +80,9 @@ networks_of() {                     # networks_of PROCESS...
     done | sort -u
 }
 
-all_processes() {
-    local process
-    for process in /proc/[0-9]*; do
-        echo "${process#/proc/}"
-    done
-}
-
 # What is in use now, of networks that were there before.
 networks_left() {                   # networks_left NETWORKS
-    # shellcheck disable=SC2046  # numbers
-    comm -12 <(echo "$1") <(networks_of $(all_processes) 2>/dev/null) | grep -vxF "$(readlink /proc/$$/ns/net)"
+    comm -12 <(echo "$1") <(readlink /proc/[0-9]*/ns/net | sort -u) | grep -vxF "$(readlink /proc/$$/ns/net)"
 }
 
 no_networks_left() {
@@ -130,18 +114,17 @@ make_long() {                       # make_long NAME
 }
 
 test_killed() {                     # test_killed SIGNAL
-    local before networks checker
+    local before networks
     before=$(files_outside)
     start one
-    eventually ranks_run one || return
+    t_eventually ranks_run one || return
     # shellcheck disable=SC2046  # numbers
     networks=$(networks_of $(processes_of one))
     [[ $(wc -l <<<"$networks") -gt 3 ]] || { echo 'no networks of nodes' >>"$room/one.out"; return 1; }
-    checker=$(pgrep -o -f "^bash $room/one/check.sh --quick|^/[a-z/]*bash $room/one/check.sh --quick")
-    kill -s "$1" "$checker"
+    kill -s "$1" "$(pgrep -P "$job")"
     { wait "$job"; } 2>/dev/null
-    eventually no_processes_of one || { processes_of one >>"$room/one.out"; return 1; }
-    eventually no_networks_left "$networks" || { networks_left "$networks" >>"$room/one.out"; return 1; }
+    t_eventually no_processes_of one || { processes_of one >>"$room/one.out"; return 1; }
+    t_eventually no_networks_left "$networks" || { networks_left "$networks" >>"$room/one.out"; return 1; }
     diff <(echo "$before") <(files_outside) >>"$room/one.out"
 }
 
@@ -149,9 +132,9 @@ test_killed() {                     # test_killed SIGNAL
 test_same_folder() {
     local status=0
     start one
-    eventually ranks_run one
+    t_eventually ranks_run one
     "$room/one/check.sh" --only han_rules >"$room/two.out" 2>&1 || status=$?
-    kill "$(pgrep -o -f "$room/one/check.sh --quick")"
+    kill "$job"
     { wait "$job"; } 2>/dev/null
     ((status == 2)) && [[ $(<"$room/two.out") == 'check.sh: another check is at work in this folder '* ]]
 }

@@ -168,23 +168,16 @@ start_forever() {
     timeout -s KILL "$LIMIT" mpirun "${root[@]}" --oversubscribe --bind-to none -n 4 "${SOLO[@]}" \
         "$build/tests/mpi_solo" --forever </dev/null >"$tmp/out" 2>"$tmp/err" &
     job=$!
-    for _ in {1..600}; do
-        ! grep -q running "$tmp/out" || break
-        sleep 0.1
-    done
+    t_eventually grep -q running "$tmp/out" || return
     mapfile -t ranks < <(pgrep -xf -- "$build/tests/mpi_solo --forever")
     ((${#ranks[@]} == 4))
 }
 
-gone() {                            # all ranks, within a minute
+gone() {                            # all ranks
     local rank
-    for _ in {1..600}; do
-        for rank in "${ranks[@]}"; do
-            [[ ! -e /proc/$rank ]] || { sleep 0.1; continue 2; }
-        done
-        return 0
+    for rank in "${ranks[@]}"; do
+        [[ ! -e /proc/$rank ]] || return
     done
-    return 1
 }
 
 # Nothing has a name while it runs, so nothing can be left.
@@ -194,13 +187,13 @@ test_nameless() {
 }
 
 test_one_killed() {
-    kill -KILL "${ranks[2]}" && gone && wait "$job"
+    kill -KILL "${ranks[2]}" && t_eventually gone && wait "$job"
     job=''
-    ((${#ranks[@]} == 4)) && gone
+    ((${#ranks[@]} == 4)) && t_eventually gone
 }
 
 test_all_killed() {
-    start_forever && kill -KILL "${ranks[@]}" && gone || return 1
+    start_forever && kill -KILL "${ranks[@]}" && t_eventually gone || return 1
     wait "$job"
     job=''
     [[ -z $(find /dev/shm "${TMPDIR:-/tmp}"/ompi.* -name '*coll_solo*' -newer "$tmp" 2>/dev/null) ]]

@@ -129,15 +129,17 @@ a_second_run_measures_only_the_choice() {
         }' "$tmp/a.rules.measured/measurements.csv" || fail 'the turns go the same way'
 }
 
+some_samples() {
+    local there
+    there=$(samples "$1" 2>/dev/null || :)
+    ((${there:-0} >= 10))
+}
+
 an_interrupted_run_goes_on() {
     local before
     "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/i.rules" \
         --bytes 4K-1M --repetitions 9-9 >"$tmp/first" 2>&1 </dev/null &
-    for _ in {1..600}; do
-        before=$(samples "$tmp/i.rules.measured" 2>/dev/null || :)
-        ((${before:-0} < 10)) || break
-        sleep 0.1
-    done
+    t_eventually some_samples "$tmp/i.rules.measured" || :
     kill -TERM $! && wait $! || :
     # The ranks may live a little longer than mpirun.
     before=-1

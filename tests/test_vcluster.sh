@@ -31,15 +31,6 @@ vc() {
     timeout "$LIMIT" "$VCLUSTER" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
-t_eventually() {                    # true as soon as the command is, within a minute
-    local i
-    for ((i = 0; i < 1200; i++)); do
-        "$@" && return 0
-        sleep 0.05
-    done
-    return 1
-}
-
 # Whether a process has WORD in its command line.  The word is in a file so
 # that grep does not find itself; with -q, processes that end meanwhile are no
 # error.
