@@ -270,7 +270,7 @@ clean_up() {
     for job in "${jobs[@]}"; do
         { kill -"$end_by" "$job" && wait "$job"; } 2>/dev/null || :
     done
-    [[ -n $is_alone ]] || rm -rf -- "$logs/tmp" 2>/dev/null || :
+    rm -rf -- "$logs/tmp" 2>/dev/null || :
 }
 
 # Whether it was asked for.  Who names steps wants them whatever their depth.
