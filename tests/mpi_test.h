@@ -529,4 +529,28 @@ T_UNUSED static MPI_Comm t_split(int color, int key)
     return comm;
 }
 
+/**
+ * An intercommunicator between the first third of the world, at least one rank, and the rest. With one rank there is
+ * none: the behaviour is skipped.
+ *
+ * @param local this rank's group; to be freed, as is what is returned, where there is one
+ * @param low   whether that is the first third
+ * @returns     MPI_COMM_NULL where there is none
+ */
+T_UNUSED static MPI_Comm t_intercomm(MPI_Comm *local, bool *low)
+{
+    const int first = (t.size + 2) / 3;
+    MPI_Comm inter = MPI_COMM_NULL;
+
+    *low = t.rank < first;
+    *local = MPI_COMM_NULL;
+    if (1 == t.size) {
+        t_skip("needs two ranks");
+        return inter;
+    }
+    *local = t_split(*low, t.rank);
+    T_MPI(MPI_Intercomm_create(*local, 0, MPI_COMM_WORLD, *low ? first : 0, 5, &inter));
+    return inter;
+}
+
 #endif
