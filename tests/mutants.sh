@@ -7,6 +7,10 @@ set -euo pipefail
 
 TOP=$(dirname -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")")
 readonly TOP
+# shellcheck source=tests/job.sh
+. "$TOP/tests/job.sh"
+# shellcheck source=tests/sources.sh
+. "$TOP/tests/sources.sh"
 readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
 readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules)
@@ -68,34 +72,15 @@ read_list() {                       # read_list TEXT: mutants whose name contain
 
 # ---------------------------------------------------------------- the copy
 
-job=''
-
-# In the background, so that a signal ends it, and all that it has started.
 under_limit() {                     # under_limit LOG COMMAND...
-    local log=$1 status=0
+    local log=$1
     shift
-    timeout -k 60 "$LIMIT" "$@" </dev/null >>"$log" 2>&1 &
-    job=$!
-    wait "$job" || status=$?
-    job=''
-    return "$status"
+    job_run timeout -k 60 "$LIMIT" "$@" >>"$log" 2>&1
 }
 
 clean_up() {
     trap '' INT TERM
-    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
-}
-
-copy_sources() {
-    rm -rf -- "$WORK"
-    mkdir -p "$TREE"
-    cd "$TOP"
-    if [[ -e .git ]]; then
-        git ls-files -z
-    else
-        find . -path ./build -prune -o -type f -print0
-    fi | tar --null -T - -cf - | tar -C "$TREE" -xf -
-    cd "$TREE"
+    job_end
 }
 
 build() {                           # build LOG
@@ -104,7 +89,9 @@ build() {                           # build LOG
 
 build_all() {
     local log=$WORK/build.log
-    copy_sources
+    rm -rf -- "$WORK"
+    sources_copy "$TOP" "$TREE"
+    cd "$TREE"
     if ! { under_limit "$log" autoreconf -fi && under_limit "$log" ./configure && build "$log" &&
         under_limit "$log" make -j2 -C tests CFLAGS="$CFLAGS_GCC" mpi-programs; }; then
         tail -n 20 "$log" >&2

@@ -14,6 +14,8 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 t_untimed=yes                       # a run has many lines, and says how long it takes as a whole
+# shellcheck source=tests/job.sh
+. "$HERE/job.sh"
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
 
@@ -116,7 +118,7 @@ followed by the command that repeats it.
 END
 }
 
-build='' depth=all only='' seed=1 list='' stop='' theirs='' cluster=rt$$ nodes=0 tmp='' job=''
+build='' depth=all only='' seed=1 list='' stop='' theirs='' cluster=rt$$ nodes=0 tmp=''
 
 say() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -234,16 +236,6 @@ check_reports() {                   # check_reports RUN RANKS
 
 # ---------------------------------------------------------------- runs
 
-# In the background, so that a signal ends it.
-under_limit() {                     # under_limit COMMAND...
-    local status=0
-    timeout -k 10 "$LIMIT" "$@" </dev/null &
-    job=$!
-    wait "$job" || status=$?
-    job=''
-    return "$status"
-}
-
 cluster_down() {
     ((nodes == 0)) || "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
     nodes=0
@@ -291,7 +283,7 @@ run_row() {                         # run_row NAME SHAPE MAP OPTIONS PROGRAM
         program[0]=$build/tests/${program[0]}
         program=(${HAN_TEST_WRAPPER:+"$HAN_TEST_WRAPPER"} "${program[@]}")
     fi
-    under_limit "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
+    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
         "${options[@]}" -- "${program[@]}" >"$tmp/out" 2>"$tmp/err" || status=$?
     pass_on "$name" "$tmp/out"
     cat "$tmp/out" "$tmp/err" >"$tmp/all"
@@ -362,7 +354,7 @@ find_build() {
 
 clean_up() {
     trap '' INT TERM
-    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    job_end
     cluster_down
     [[ -z $tmp ]] || rm -rf -- "$tmp"
 }

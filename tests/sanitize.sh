@@ -7,6 +7,8 @@ set -euo pipefail
 
 TOP=$(dirname -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")")
 readonly TOP
+# shellcheck source=tests/sources.sh
+. "$TOP/tests/sources.sh"
 
 # name | compiler's flags | runs of tests/run.sh (texts of --only)
 # Of all runs those with the most in them; each takes three to ten times as long as without.
@@ -38,16 +40,11 @@ say() {
     printf 'sanitize.sh: %s\n' "$*" >&2
 }
 
-copy_sources() {                    # copy_sources DIR
-    rm -rf -- "$1"
-    mkdir -p "$1"
-    (cd "$TOP" && git ls-files -z | tar --null -T - -cf -) | tar -C "$1" -xf -
-}
-
 # Components stay mapped when Open MPI unloads them: reports come later, and want names.
 build() {                           # build NAME DIR FLAGS
     local flags="-g -O1 -fno-omit-frame-pointer $3" in_components='' in_tests=''
-    copy_sources "$2"
+    rm -rf -- "$2"
+    sources_copy "$TOP" "$2"
     if [[ $1 == thread ]]; then
         in_components="-include $2/tests/tsan_openmpi.h"
         in_tests=tsan_mpi.o

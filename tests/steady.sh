@@ -7,6 +7,8 @@ set -euo pipefail
 
 TOP=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/..
 readonly TOP BUSY_LOOPS=3 WALKED_MIB=2048
+# shellcheck source=tests/job.sh
+. "$TOP/tests/job.sh"
 
 usage() {
     cat <<'END'
@@ -84,10 +86,7 @@ check() {                           # check NUMBER OF OPTIONS...
         how=', busy'
         load_on
     fi
-    "$TOP/check.sh" "$@" >"$tmp/out" 2>&1 </dev/null &
-    job=$!
-    wait "$job" || status=$?
-    job=''
+    job_run "$TOP/check.sh" "$@" >"$tmp/out" 2>&1 || status=$?
     load_off
     if ((status > 1)); then
         cat "$tmp/out" >&2
@@ -105,12 +104,12 @@ check() {                           # check NUMBER OF OPTIONS...
 
 clean_up() {
     trap '' INT TERM
-    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    job_end
     load_off
     [[ -z $tmp ]] || rm -rf -- "$tmp"
 }
 
-tmp='' job=''
+tmp=''
 case ${1:-} in
     --help | -h) usage; exit 0 ;;
     '' | *[!0-9]* | 0*) say "'${1:-}': the number of runs is wanted; --help tells more"; exit 2 ;;

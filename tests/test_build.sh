@@ -18,6 +18,8 @@ source=$tmp/source
 build=$tmp/build
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/sources.sh
+. "$HERE/sources.sh"
 t_notes=("$tmp/out")
 trap 'chmod -R u+w "$tmp"; rm -rf -- "$tmp"' EXIT
 trap 'exit 130' INT TERM
@@ -26,18 +28,8 @@ quietly() {
     timeout -k 5 "$LIMIT" "$@" >"$tmp/out" 2>&1 </dev/null
 }
 
-# What a clone has; what a release has, where there is no clone.
 copy_source() {
-    mkdir "$source"
-    cd "$HERE/.." || return 1
-    if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-        git ls-files -z -co --exclude-standard
-    else
-        find . -type f ! -name '*.o' ! -name '*.lo' ! -name '*.la' ! -path '*/.libs/*' ! -path './build/*' \
-            ! -path './components/*' ! -name Makefile ! -name config.status ! -name libtool -print0
-    fi | while IFS= read -r -d '' file; do
-        [[ ! -e $file ]] || printf '%s\0' "$file"
-    done | tar --null -T - -cf - | tar -C "$source" -xf -
+    sources_copy "$HERE/.." "$source" || return 1
     cd "$source" || return 1
     [[ -x configure ]] || autoreconf -fi >"$tmp/out" 2>&1
 }
