@@ -110,7 +110,8 @@ test_two_at_once() {
 
 # With jobs that would take hours: what stays would be seen.
 make_long() {                       # make_long NAME
-    sed -i 's/--calls [0-9]*/--calls 1000000/' "$room/$1/tests/run.sh"
+    sed -i 's/--rounds [0-9]*/--rounds 100000000/' "$room/$1/tests/run.sh"
+    grep -q -- '--rounds 100000000' "$room/$1/tests/run.sh"
 }
 
 test_killed() {                     # test_killed SIGNAL
@@ -162,7 +163,7 @@ if [[ ${1:-} != --inside ]]; then
 fi
 choose_room && set_up || { echo '1..0 # SKIP no place for copies here'; exit 77; }
 t_check 'two checks at a time, in two folders, pass' test_two_at_once
-make_long one
+t_check 'there are jobs that take hours' make_long one
 t_check 'a check killed by KILL leaves no process, no network and no file' test_killed KILL
 t_check 'a check ended by TERM leaves no process, no network and no file' test_killed TERM
 t_check 'a second check in the same folder is refused' test_same_folder
