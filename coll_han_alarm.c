@@ -7,13 +7,11 @@
  */
 #include "coll_han.h"
 
-#include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/mca/pml/pml.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/threads/thread_usage.h"
 
-/* No component has messages of this one: see mca_coll_han_module_levels(). */
-enum { ALARM_TAG = MCA_COLL_BASE_TAG_HCOLL_END };
+#include "common/coll_tags.h"
 
 struct message {
     uint32_t call;
@@ -35,8 +33,8 @@ void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc)
 
     for (int other = 0; other < ompi_comm_size(module->comm); ++other) {
         if (rank != other) {
-            (void) MCA_PML_CALL(
-                send(&message, sizeof(message), MPI_BYTE, other, ALARM_TAG, MCA_PML_BASE_SEND_STANDARD, module->comm));
+            (void) MCA_PML_CALL(send(&message, sizeof(message), MPI_BYTE, other, coll_tag(COLL_TAGS_ALARM),
+                                     MCA_PML_BASE_SEND_STANDARD, module->comm));
         }
     }
 }
@@ -44,18 +42,19 @@ void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc)
 /* All that have come. */
 static void collect(mca_coll_han_module_t *module)
 {
+    const int tag = coll_tag(COLL_TAGS_ALARM);
     ompi_status_public_t status;
     int there = 0;
 
     /* A look that finds nothing lets in what is on its way: alarms may be behind what went through shared memory. */
-    (void) MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, ALARM_TAG, module->comm, &there, &status));
-    while (OMPI_SUCCESS == MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, ALARM_TAG, module->comm, &there, &status)) && there) {
+    (void) MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, tag, module->comm, &there, &status));
+    while (OMPI_SUCCESS == MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, tag, module->comm, &there, &status)) && there) {
         struct message message;
         alarm_t *alarm;
 
         if (OMPI_SUCCESS
-            != MCA_PML_CALL(recv(&message, sizeof(message), MPI_BYTE, status.MPI_SOURCE, ALARM_TAG, module->comm,
-                                 MPI_STATUS_IGNORE))) {
+            != MCA_PML_CALL(
+                recv(&message, sizeof(message), MPI_BYTE, status.MPI_SOURCE, tag, module->comm, MPI_STATUS_IGNORE))) {
             return;
         }
         alarm = OBJ_NEW(alarm_t);

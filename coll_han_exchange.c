@@ -89,5 +89,5 @@ int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t 
     }
     add_own_block(han, args, &schedule);
     mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);
-    return han->adapt->perform(&schedule, (mca_coll_adapt_form_t) args->form, request);
+    return han->adapt->perform(han->adapt, &schedule, (mca_coll_adapt_form_t) args->form, request);
 }

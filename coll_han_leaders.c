@@ -27,7 +27,8 @@ int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const mca_coll
                                  ompi_request_t **request)
 {
     mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_PART);
-    return module->adapt->perform(&leaders->schedule, (mca_coll_adapt_form_t) leaders->args->form, request);
+    return module->adapt->perform(module->adapt, &leaders->schedule, (mca_coll_adapt_form_t) leaders->args->form,
+                                  request);
 }
 
 mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t first, size_t count)

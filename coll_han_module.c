@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "ompi/mca/coll/base/coll_base_util.h"
-#include "ompi/mca/coll/base/coll_tags.h"
 #include "ompi/proc/proc.h"
 #include "opal/util/info.h"
+
+#include "common/coll_tags.h"
 
 /* Scratch memory up to this size stays with the module between calls. */
 enum { SCRATCH_KEPT = 8 << 20 };
@@ -131,7 +132,7 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
 
     *priority = mca_coll_han_component.priority;
     if (0 >= *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
-        || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm)) {
+        || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm) || !coll_tags_fit()) {
         return NULL;
     }
     module = OBJ_NEW(mca_coll_han_module_t);
@@ -211,14 +212,14 @@ int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
 
 /*
  * Only the ranks of the group talk (as in MPI_Comm_create_group), so that a node makes its own while others make
- * theirs. The messages go over the parent, with a tag that no collective has and no MPI_ANY_TAG matches. It differs
- * from communicator to communicator, because Open MPI puts those that several threads make at once in order by it.
+ * theirs. The messages go over the parent, with a tag that differs from communicator to communicator, because Open MPI
+ * puts those that several threads make at once in order by it.
  */
 static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, const char *level,
                         ompi_communicator_t **result)
 {
     ompi_communicator_t *made = NULL;
-    int tag = MCA_COLL_BASE_TAG_HCOLL_BASE - (int) comm->c_contextid;
+    int tag = coll_tag(COLL_TAGS_LEVELS + (int) comm->c_contextid % COLL_TAGS_LEVELS_COUNT);
     int *own_ranks = malloc((size_t) count * sizeof(int));
     int rc;
 

@@ -42,7 +42,9 @@ static int post_adapt(const struct work *work, mca_coll_adapt_collective_t colle
                                          .root = work->root,
                                          .comm = work->comm };
 
-    return ((mca_coll_adapt_event_module_t *) work->submodule)->call(&call, work->how, ADAPT_NONBLOCKING, request);
+    mca_coll_adapt_event_module_t *adapt = (mca_coll_adapt_event_module_t *) work->submodule;
+
+    return adapt->call(adapt, &call, work->how, ADAPT_NONBLOCKING, request);
 }
 
 /* -- bcast -- */

@@ -169,5 +169,5 @@ int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t fo
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    return module->adapt->call(call, &how, (mca_coll_adapt_form_t) form, request);
+    return module->adapt->call(module->adapt, call, &how, (mca_coll_adapt_form_t) form, request);
 }

@@ -20,6 +20,7 @@
 
 #include "coll_adapt_core.h"
 #include "coll_adapt_schedule.h"
+#include "coll_adapt_tags.h"
 #include "coll_adapt_tree.h"
 #include "common/coll_packing.h"
 #include "common/coll_room.h"
@@ -142,16 +143,17 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
 
 /* -- coll_adapt_schedule.c ----------------------------------------------------------------------------------------- */
 
-/** The forms of a collective. */
-typedef enum { ADAPT_BLOCKING, ADAPT_NONBLOCKING, ADAPT_PERSISTENT } mca_coll_adapt_form_t;
+struct mca_coll_adapt_event_module_t;
 
 /**
  * Performs a schedule, and frees it then; also where it returns an error. Collective over the communicator. Of any two
  * ranks, the messages between them in one part are in one order on both.
  *
+ * @param module of the schedule's communicator
  * @param request of the forms that do not block
  */
-int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request);
+int mca_coll_adapt_perform(struct mca_coll_adapt_event_module_t *module, mca_coll_adapt_schedule_t *schedule,
+                           mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /* -- coll_adapt_module.c ------------------------------------------------------------------------------------------- */
 
@@ -161,11 +163,13 @@ int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_f
 /** A module; beside the MPI functions it has those that take tree and segment size as arguments. */
 typedef struct mca_coll_adapt_event_module_t {
     mca_coll_base_module_t super;
+    mca_coll_adapt_tag_space_t tags; /**< of its communicator */
     /** mca_coll_adapt_call. */
-    int (*call)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
-                ompi_request_t **request);
+    int (*call)(struct mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
     /** mca_coll_adapt_perform. */
-    int (*perform)(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request);
+    int (*perform)(struct mca_coll_adapt_event_module_t *module, mca_coll_adapt_schedule_t *schedule,
+                   mca_coll_adapt_form_t form, ompi_request_t **request);
     /** The trees, for who passes some of its own making: mca_coll_adapt_trees, mca_coll_adapt_tree_make, ... */
     const mca_coll_adapt_tree_row_t *trees;
     int (*tree_make)(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree, int size, int root,
@@ -211,13 +215,14 @@ typedef struct mca_coll_adapt_op_t {
     ompi_coll_base_nbc_request_t super;
     struct mca_coll_adapt_op_t *first; /**< of several that make one collective: the one with the user's request */
     struct mca_coll_adapt_op_t *next;  /**< of several: the next one */
+    mca_coll_adapt_tags_t tags;        /**< in the first one: one for each */
     _Atomic int pending;               /**< in the first one: how many are not over */
     _Atomic int rc;                    /**< in the first one: the first error of any */
     mca_coll_adapt_core_t core;
     bool core_made;
     bool packed; /**< the message passes through packing */
     ompi_communicator_t *comm;
-    int tags[2]; /**< of the halves */
+    int tag; /**< of both halves: in a tree, what one rank sends to another is of one half */
     /* The message: packed bytes (bcast) or elements (reductions). */
     const void *sbuf;
     void *rbuf;
@@ -236,9 +241,17 @@ typedef struct mca_coll_adapt_op_t {
 
 OBJ_CLASS_DECLARATION(mca_coll_adapt_op_t);
 
-/** Makes an operation of a call, for which tags are reserved, and does it in any form. */
-int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           mca_coll_adapt_form_t form, ompi_request_t **request);
+/** Makes an operation of a call, and does it in any form. */
+int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                           const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
+
+/** A request that begins, or begins anew: from here on the user may wait for it. */
+static inline void mca_coll_adapt_request_activate(ompi_request_t *request)
+{
+    request->req_complete = REQUEST_PENDING;
+    request->req_state = OMPI_REQUEST_ACTIVE;
+    request->req_status.MPI_ERROR = OMPI_SUCCESS;
+}
 
 /**
  * What the constructors of requests have in common. All are of Open MPI's class of nonblocking collectives: MPI_Ibcast
@@ -258,7 +271,8 @@ void mca_coll_adapt_request_complete(ompi_request_t *request, int rc);
 /* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */
 
 /** An allreduce by recursive doubling. */
-int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request);
+int mca_coll_adapt_doubling(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                            mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /* -- coll_adapt_single.c ------------------------------------------------------------------------------------------- */
 
@@ -268,8 +282,8 @@ int mca_coll_adapt_single_run(mca_coll_adapt_op_t *op);
 /* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
 
 /** Does a collective as the caller says, in any form; but in rank order where the operation wants it. */
-int mca_coll_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
-                        ompi_request_t **request);
+int mca_coll_adapt_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                        const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
 
 int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
                          mca_coll_base_module_t *module);

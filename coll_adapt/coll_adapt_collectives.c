@@ -72,8 +72,8 @@ static void decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
 }
 
 /* A block for each of several ranks, in a chain that ends there and begins there. */
-static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
-                   ompi_request_t **request)
+static int do_ring(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
+                   mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     const int size = ompi_comm_size(call->comm), blocks = size < MOST_IN_RING ? size : MOST_IN_RING;
     mca_coll_adapt_tree_t trees[MOST_IN_RING];
@@ -93,7 +93,7 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     if (OMPI_SUCCESS == rc) {
         how->trees = pointers;
         how->tree_count = blocks;
-        rc = mca_coll_adapt_op_call(call, how, form, request);
+        rc = mca_coll_adapt_op_call(module, call, how, form, request);
     }
     while (0 < made) {
         mca_coll_adapt_tree_free(&trees[--made]);
@@ -101,147 +101,146 @@ static int do_ring(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
     return rc;
 }
 
-static int dispatch(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form,
-                    ompi_request_t **request)
+static int dispatch(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
+                    mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     switch ((int) how->kind) {
     case ADAPT_RING:
         how->kind = ADAPT_TREE_PIPELINE;
-        return do_ring(call, how, form, request);
+        return do_ring(module, call, how, form, request);
     case ADAPT_RECURSIVE_DOUBLING:
-        return mca_coll_adapt_doubling(call, form, request);
+        return mca_coll_adapt_doubling(module, call, form, request);
     default:
-        return mca_coll_adapt_op_call(call, how, form, request);
+        return mca_coll_adapt_op_call(module, call, how, form, request);
     }
 }
 
-static int perform(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request)
+static int perform(mca_coll_base_module_t *module, const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form,
+                   ompi_request_t **request)
 {
     mca_coll_adapt_how_t how;
 
     decide(call, &how);
-    return dispatch(call, &how, form, request);
+    return dispatch((mca_coll_adapt_event_module_t *) module, call, &how, form, request);
 }
 
-int mca_coll_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *wanted,
-                        mca_coll_adapt_form_t form, ompi_request_t **request)
+int mca_coll_adapt_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                        const mca_coll_adapt_how_t *wanted, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     mca_coll_adapt_how_t how = *wanted;
 
     if (NULL == how.trees) {
         how.kind = (mca_coll_adapt_tree_kind_t) settle(call, how.kind);
     }
-    return dispatch(call, &how, form, request);
+    return dispatch(module, call, &how, form, request);
 }
 
 /* -- bcast -- */
 
 int mca_coll_adapt_bcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                         mca_coll_base_module_t *module UNUSED)
+                         mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, ADAPT_BLOCKING, NULL);
+    return perform(module, &call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_ibcast(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                          ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
+                          ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, ADAPT_NONBLOCKING, request);
+    return perform(module, &call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_bcast_init(void *buffer, int count, ompi_datatype_t *datatype, int root, ompi_communicator_t *comm,
-                              struct ompi_info_t *info UNUSED, ompi_request_t **request,
-                              mca_coll_base_module_t *module UNUSED)
+                              struct ompi_info_t *info UNUSED, ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_bcast_call(buffer, count, datatype, root, comm);
 
-    return perform(&call, ADAPT_PERSISTENT, request);
+    return perform(module, &call, ADAPT_PERSISTENT, request);
 }
 
 /* -- reduce -- */
 
 int mca_coll_adapt_reduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
-                          ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
+                          ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, ADAPT_BLOCKING, NULL);
+    return perform(module, &call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_ireduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op, int root,
-                           ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
+                           ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, ADAPT_NONBLOCKING, request);
+    return perform(module, &call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_reduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
                                int root, ompi_communicator_t *comm, struct ompi_info_t *info UNUSED,
-                               ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
+                               ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_REDUCE, sbuf, rbuf, count, datatype, op, root, comm);
 
-    return perform(&call, ADAPT_PERSISTENT, request);
+    return perform(module, &call, ADAPT_PERSISTENT, request);
 }
 
 /* -- allreduce: over a tree a reduce to rank 0 and a broadcast from there, fused segment by segment -- */
 
 int mca_coll_adapt_allreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                             ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
+                             ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, ADAPT_BLOCKING, NULL);
+    return perform(module, &call, ADAPT_BLOCKING, NULL);
 }
 
 int mca_coll_adapt_iallreduce(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
-                              ompi_communicator_t *comm, ompi_request_t **request,
-                              mca_coll_base_module_t *module UNUSED)
+                              ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, ADAPT_NONBLOCKING, request);
+    return perform(module, &call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_allreduce_init(const void *sbuf, void *rbuf, int count, ompi_datatype_t *datatype, ompi_op_t *op,
                                   ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
-                                  mca_coll_base_module_t *module UNUSED)
+                                  mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, sbuf, rbuf, count, datatype, op, 0, comm);
 
-    return perform(&call, ADAPT_PERSISTENT, request);
+    return perform(module, &call, ADAPT_PERSISTENT, request);
 }
 
 /* -- barrier: an allreduce of nothing -- */
 
-int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module UNUSED)
+int mca_coll_adapt_barrier(ompi_communicator_t *comm, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, ADAPT_BLOCKING, NULL);
+    return perform(module, &call, ADAPT_BLOCKING, NULL);
 }
 
-int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module UNUSED)
+int mca_coll_adapt_ibarrier(ompi_communicator_t *comm, ompi_request_t **request, mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, ADAPT_NONBLOCKING, request);
+    return perform(module, &call, ADAPT_NONBLOCKING, request);
 }
 
 int mca_coll_adapt_barrier_init(ompi_communicator_t *comm, struct ompi_info_t *info UNUSED, ompi_request_t **request,
-                                mca_coll_base_module_t *module UNUSED)
+                                mca_coll_base_module_t *module)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(comm);
 
-    return perform(&call, ADAPT_PERSISTENT, request);
+    return perform(module, &call, ADAPT_PERSISTENT, request);
 }

@@ -58,7 +58,8 @@ static void fill(mca_coll_adapt_schedule_t *schedule, const struct parts *parts,
     }
 }
 
-int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form, ompi_request_t **request)
+int mca_coll_adapt_doubling(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                            mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(call->comm, call->op);
     const mca_coll_adapt_data_t own
@@ -74,5 +75,5 @@ int mca_coll_adapt_doubling(const mca_coll_adapt_call_t *call, mca_coll_adapt_fo
     }
     fill(&schedule, &parts, ompi_comm_size(call->comm), ompi_comm_rank(call->comm));
     mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);
-    return mca_coll_adapt_perform(&schedule, form, request);
+    return mca_coll_adapt_perform(module, &schedule, form, request);
 }

@@ -3,7 +3,19 @@
 
 #include <string.h>
 
-OBJ_CLASS_INSTANCE(mca_coll_adapt_event_module_t, mca_coll_base_module_t, NULL, NULL);
+static void construct(mca_coll_adapt_event_module_t *module)
+{
+    memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
+}
+
+static void destruct(mca_coll_adapt_event_module_t *module)
+{
+    if (NULL != module->tags.comm) {
+        mca_coll_adapt_tag_space_fini(&module->tags);
+    }
+}
+
+OBJ_CLASS_INSTANCE(mca_coll_adapt_event_module_t, mca_coll_base_module_t, construct, destruct);
 
 int mca_coll_adapt_init_query(bool enable_progress_threads __opal_attribute_unused__,
                               bool enable_mpi_threads __opal_attribute_unused__)
@@ -23,13 +35,14 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     mca_coll_adapt_event_module_t *module;
 
     *priority = mca_coll_adapt_component.priority;
-    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)) {
+    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm) || !coll_tags_fit()) {
         return NULL;
     }
     module = OBJ_NEW(mca_coll_adapt_event_module_t);
     if (NULL == module) {
         return NULL;
     }
+    mca_coll_adapt_tag_space_init(&module->tags, comm);
     module->super.coll_module_enable = module_enable;
     module->super.coll_bcast = mca_coll_adapt_bcast;
     module->super.coll_ibcast = mca_coll_adapt_ibcast;

@@ -8,8 +8,6 @@
 #include "common/coll_wait.h"
 #include "ompi/mca/pml/pml.h"
 
-enum { MOST_TAGS = 2 };
-
 static inline mca_coll_adapt_op_t *op_of(const mca_coll_adapt_core_t *core)
 {
     return core->task.context;
@@ -104,8 +102,8 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
                                             .count = transfer->empty ? 0 : units_of(op, transfer->segment),
                                             .datatype = op->unit };
 
-    return mca_coll_adapt_message_start(&message, direction_of(transfer), transfer->peer, op->tags[transfer->half],
-                                        op->comm, transfer_complete, transfer);
+    return mca_coll_adapt_message_start(&message, direction_of(transfer), transfer->peer, op->tag, op->comm,
+                                        transfer_complete, transfer);
 }
 
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
@@ -119,6 +117,9 @@ static void op_finish(mca_coll_adapt_core_t *core, int rc)
     /* Several threads may come here. The last one must have seen all that the others did: with the request, their
      * operations and the user's buffers are let go. OPAL_THREAD_ADD_FETCH32 is relaxed, and does not say so. */
     if (1 == atomic_fetch_sub(&first->pending, 1)) {
+        if (ADAPT_NONBLOCKING == first->tags.form) {
+            mca_coll_adapt_tags_return(&first->tags);
+        }
         mca_coll_adapt_request_complete(&first->super.super, first->rc);
     }
 }
@@ -245,6 +246,7 @@ static void op_start(mca_coll_adapt_op_t *first);
 static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; ++i) {
+        mca_coll_adapt_request_activate(requests[i]);
         op_start((mca_coll_adapt_op_t *) requests[i]);
     }
     return OMPI_SUCCESS;
@@ -306,6 +308,7 @@ static void op_construct(mca_coll_adapt_op_t *op)
 static void op_destruct(mca_coll_adapt_op_t *op)
 {
     OMPI_REQUEST_FINI(&op->super.super);
+    mca_coll_adapt_tags_return(&op->tags);
     if (NULL != op->next) {
         OBJ_RELEASE(op->next);
     }
@@ -473,7 +476,6 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
                     mca_coll_adapt_op_t **made)
 {
     mca_coll_adapt_op_t *op = OBJ_NEW(mca_coll_adapt_op_t);
-    const int32_t tag = ompi_coll_base_nbc_reserve_tags(call->comm, MOST_TAGS);
     mca_coll_adapt_task_t task = {
         .up = ADAPT_BCAST != call->collective,
         .down = ADAPT_REDUCE != call->collective,
@@ -490,8 +492,6 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     OMPI_REQUEST_INIT(&op->super.super, persistent);
     op->super.super.req_mpi_object.comm = call->comm;
     op->first = op;
-    op->tags[ADAPT_UP] = tag;
-    op->tags[ADAPT_DOWN] = tag - 1;
     retain(op, call);
     task.segments = cut(op, call, how);
     if ((size_t) task.recvs > task.segments && 0 < task.segments) {
@@ -548,16 +548,16 @@ static int parts_of(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     return parts;
 }
 
-static int op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, bool persistent,
-                   mca_coll_adapt_op_t **made)
+static int op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                   const mca_coll_adapt_tags_t *tags, mca_coll_adapt_op_t **made)
 {
-    const int parts = parts_of(call, how);
+    const int parts = tags->count;
     const bool blocks = NULL == call->next && 1 < parts;
     mca_coll_adapt_op_t *first = NULL, **last = &first;
 
     for (int i = 0; i < parts; ++i) {
         const mca_coll_adapt_call_t part = blocks ? block_call(call, i, parts) : *call;
-        const int rc = make_one(&part, how, i, persistent, last);
+        const int rc = make_one(&part, how, i, ADAPT_PERSISTENT == tags->form, last);
 
         if (OMPI_SUCCESS != rc) {
             if (NULL != first) {
@@ -566,9 +566,11 @@ static int op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t
             return rc;
         }
         (*last)->first = first;
+        (*last)->tag = tags->first + i;
         last = &(*last)->next;
         call = blocks ? call : call->next;
     }
+    first->tags = *tags;
     *made = first;
     return OMPI_SUCCESS;
 }
@@ -577,9 +579,6 @@ static void op_start(mca_coll_adapt_op_t *first)
 {
     mca_coll_adapt_op_t *op, *next;
 
-    first->super.super.req_complete = REQUEST_PENDING;
-    first->super.super.req_state = OMPI_REQUEST_ACTIVE;
-    first->super.super.req_status.MPI_ERROR = OMPI_SUCCESS;
     first->rc = OMPI_SUCCESS;
     first->pending = 0;
     for (op = first; NULL != op; op = op->next) {
@@ -595,16 +594,26 @@ static void op_start(mca_coll_adapt_op_t *first)
     }
 }
 
-int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           mca_coll_adapt_form_t form, ompi_request_t **request)
+static void begin(mca_coll_adapt_tags_t *tags)
 {
+    op_start((mca_coll_adapt_op_t *) ((char *) tags - offsetof(mca_coll_adapt_op_t, tags)));
+}
+
+int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                           const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request)
+{
+    mca_coll_adapt_tags_t tags;
     mca_coll_adapt_op_t *op;
     ompi_request_t *own;
-    int rc = op_make(call, how, ADAPT_PERSISTENT == form, &op);
+    int rc = mca_coll_adapt_tags_take(&module->tags, form, parts_of(call, how), &tags);
 
+    if (OMPI_SUCCESS == rc) {
+        rc = op_make(call, how, &tags, &op);
+    }
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    mca_coll_adapt_tags_hold(&op->tags, &module->tags);
     if (ADAPT_BLOCKING == form && 1 >= op->core.task.segments && NULL == op->next) {
         rc = 0 == op->core.task.segments ? OMPI_SUCCESS : mca_coll_adapt_single_run(op);
         OBJ_RELEASE(op);
@@ -615,7 +624,8 @@ int mca_coll_adapt_op_call(const mca_coll_adapt_call_t *call, const mca_coll_ada
         *request = own;
     }
     if (ADAPT_PERSISTENT != form) {
-        op_start(op);
+        mca_coll_adapt_request_activate(own);
+        mca_coll_adapt_tags_begin(&op->tags, begin);
     }
     return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
 }

@@ -39,7 +39,7 @@ struct place {
 typedef struct performance {
     ompi_coll_base_nbc_request_t super;
     mca_coll_adapt_schedule_t schedule;
-    int tag; /* the first of parts_at_once; they count down */
+    mca_coll_adapt_tags_t tags; /* one for each of parts_at_once */
     struct place *places;
     pthread_mutex_t lock;
     bool advancing;
@@ -261,9 +261,8 @@ static int most_messages(const mca_coll_adapt_schedule_t *schedule)
     return most;
 }
 
-static int run(const mca_coll_adapt_schedule_t *schedule)
+static int run(const mca_coll_adapt_schedule_t *schedule, int tag)
 {
-    const int tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, 1);
     struct messages messages;
     int rc = OMPI_SUCCESS;
 
@@ -444,6 +443,9 @@ static void advance(performance_t *self)
         pthread_mutex_unlock(&self->lock);
         if (over) {
             /* Nothing is under way: nobody else looks at it, and with this call it may be gone. */
+            if (ADAPT_NONBLOCKING == self->tags.form) {
+                mca_coll_adapt_tags_return(&self->tags);
+            }
             mca_coll_adapt_request_complete(&self->super.super, rc);
             return;
         }
@@ -465,13 +467,11 @@ static void advance(performance_t *self)
 
 static void performance_start(performance_t *self)
 {
-    self->super.super.req_complete = REQUEST_PENDING;
-    self->super.super.req_state = OMPI_REQUEST_ACTIVE;
     self->rc = OMPI_SUCCESS;
     for (int i = 0; i < self->schedule.parts_at_once; ++i) {
         struct place *place = &self->places[i];
 
-        place->tag = self->tag - i;
+        place->tag = self->tags.first + i;
         for (int which = SENDS; which <= RECVS; ++which) {
             place->flows[which] = (struct flow){ .performance = self };
         }
@@ -485,6 +485,7 @@ static void performance_start(performance_t *self)
 static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; ++i) {
+        mca_coll_adapt_request_activate(requests[i]);
         performance_start((performance_t *) requests[i]);
     }
     return OMPI_SUCCESS;
@@ -530,6 +531,7 @@ static void performance_destruct(performance_t *self)
     mca_coll_adapt_schedule_t *schedule = &self->schedule;
 
     OMPI_REQUEST_FINI(&self->super.super);
+    mca_coll_adapt_tags_return(&self->tags);
     hold_types(schedule, false);
     if (NULL != schedule->op) {
         OBJ_RELEASE(schedule->op);
@@ -543,7 +545,7 @@ static void performance_destruct(performance_t *self)
 }
 
 /* Makes the request, which takes over the schedule. */
-static int make(const mca_coll_adapt_schedule_t *schedule, bool persistent, performance_t **made)
+static int make(const mca_coll_adapt_schedule_t *schedule, const mca_coll_adapt_tags_t *tags, performance_t **made)
 {
     performance_t *self = OBJ_NEW(performance_t);
 
@@ -551,7 +553,7 @@ static int make(const mca_coll_adapt_schedule_t *schedule, bool persistent, perf
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     self->places = calloc((size_t) schedule->parts_at_once, sizeof(*self->places));
-    OMPI_REQUEST_INIT(&self->super.super, persistent);
+    OMPI_REQUEST_INIT(&self->super.super, ADAPT_PERSISTENT == tags->form);
     if (NULL == self->places) {
         OBJ_RELEASE(self);
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -563,37 +565,46 @@ static int make(const mca_coll_adapt_schedule_t *schedule, bool persistent, perf
     if (NULL != schedule->op) {
         OBJ_RETAIN(schedule->op);
     }
-    self->tag = ompi_coll_base_nbc_reserve_tags(schedule->comm, schedule->parts_at_once);
+    self->tags = *tags;
     *made = self;
     return OMPI_SUCCESS;
 }
 
-int mca_coll_adapt_perform(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_form_t form, ompi_request_t **request)
+static void begin(mca_coll_adapt_tags_t *tags)
+{
+    performance_start((performance_t *) ((char *) tags - offsetof(performance_t, tags)));
+}
+
+int mca_coll_adapt_perform(mca_coll_adapt_event_module_t *module, mca_coll_adapt_schedule_t *schedule,
+                           mca_coll_adapt_form_t form, ompi_request_t **request)
 {
     const bool events = 1 < schedule->parts_at_once || 0 < schedule->windows[SENDS] || 0 < schedule->windows[RECVS];
+    mca_coll_adapt_tags_t tags;
     performance_t *self;
     ompi_request_t *own;
-    int rc = schedule->rc;
+    int rc = mca_coll_adapt_tags_take(&module->tags, form, schedule->parts_at_once, &tags);
 
+    rc = OMPI_SUCCESS == rc ? schedule->rc : rc;
     if (OMPI_SUCCESS == rc && ADAPT_BLOCKING == form && !events) {
-        rc = run(schedule);
+        rc = run(schedule, tags.first);
         free_schedule(schedule);
         return rc;
     }
     if (OMPI_SUCCESS == rc) {
-        rc = make(schedule, ADAPT_PERSISTENT == form, &self);
+        rc = make(schedule, &tags, &self);
     }
     if (OMPI_SUCCESS != rc) {
         free_schedule(schedule);
         return rc;
     }
+    mca_coll_adapt_tags_hold(&self->tags, &module->tags);
     own = &self->super.super;
+    if (ADAPT_BLOCKING != form) {
+        *request = own;
+    }
     if (ADAPT_PERSISTENT != form) {
-        performance_start(self);
+        mca_coll_adapt_request_activate(own);
+        mca_coll_adapt_tags_begin(&self->tags, begin);
     }
-    if (ADAPT_BLOCKING == form) {
-        return coll_wait(&own, MPI_STATUS_IGNORE);
-    }
-    *request = own;
-    return OMPI_SUCCESS;
+    return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
 }

@@ -18,10 +18,10 @@ static size_t count_of(const mca_coll_adapt_op_t *op, int rc)
     return OMPI_SUCCESS == rc ? op->count : 0;
 }
 
-static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, mca_coll_adapt_half_t half, int rc)
+static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc)
 {
-    const int sent = MCA_PML_CALL(
-        send(buffer, count_of(op, rc), op->unit, peer, op->tags[half], MCA_PML_BASE_SEND_STANDARD, op->comm));
+    const int sent
+        = MCA_PML_CALL(send(buffer, count_of(op, rc), op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
 
     return OMPI_SUCCESS == rc ? sent : rc;
 }
@@ -68,7 +68,7 @@ static int receive_up(mca_coll_adapt_op_t *op)
             requests[t - turn] = MPI_REQUEST_NULL;
             if (-1 != child) {
                 posted = MCA_PML_CALL(irecv(core->task.work->inlet(core, child, 0), op->count, op->unit,
-                                            tree->children[child], op->tags[ADAPT_UP], op->comm, &requests[t - turn]));
+                                            tree->children[child], op->tag, op->comm, &requests[t - turn]));
             }
             rc = OMPI_SUCCESS == rc ? posted : rc;
         }
@@ -95,7 +95,7 @@ static int run_up(mca_coll_adapt_op_t *op)
     const int parent = core->task.tree.parent;
     const int rc = receive_up(op);
 
-    return -1 == parent ? rc : send_to(op, core->task.work->outlet(core, 0), parent, ADAPT_UP, rc);
+    return -1 == parent ? rc : send_to(op, core->task.work->outlet(core, 0), parent, rc);
 }
 
 static int receive_down(mca_coll_adapt_op_t *op, int rc)
@@ -107,8 +107,8 @@ static int receive_down(mca_coll_adapt_op_t *op, int rc)
         return NULL == work->pack || OMPI_SUCCESS != rc ? rc : work->pack(core, 0);
     }
     ompi_status_public_t status;
-    int received = MCA_PML_CALL(recv(work->place(core, 0), op->count, op->unit, core->task.tree.parent,
-                                     op->tags[ADAPT_DOWN], op->comm, &status));
+    int received = MCA_PML_CALL(
+        recv(work->place(core, 0), op->count, op->unit, core->task.tree.parent, op->tag, op->comm, &status));
 
     received = mca_coll_adapt_message_result(received, &status, bytes_of(op));
     rc = OMPI_SUCCESS == rc ? received : rc;
@@ -124,7 +124,7 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
     size_t posted = 0;
 
     if (1 == tree->child_count) {
-        return send_to(op, core->task.work->place(core, 0), tree->children[0], ADAPT_DOWN, rc);
+        return send_to(op, core->task.work->place(core, 0), tree->children[0], rc);
     }
     for (int child = 0; child < tree->child_count; ++child) {
         int started;
@@ -133,8 +133,8 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        started = MCA_PML_CALL(isend(core->task.work->place(core, 0), count, op->unit, tree->children[child],
-                                     op->tags[ADAPT_DOWN], MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
+        started = MCA_PML_CALL(isend(core->task.work->place(core, 0), count, op->unit, tree->children[child], op->tag,
+                                     MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
         posted += OMPI_SUCCESS == started ? 1 : 0;
         rc = OMPI_SUCCESS == rc ? started : rc;
     }

@@ -124,16 +124,16 @@ REPLACEMENT(iallreduce,
              ompi_request_t **request, mca_coll_base_module_t *module),
             in, out, count, type, op, comm, request, module)
 
-typedef int (*adapt_call_t)(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                            mca_coll_adapt_form_t form, ompi_request_t **request);
+typedef int (*adapt_call_t)(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                            const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
 
 /* The same in all modules of ADAPT. */
 static adapt_call_t adapt_call_before;
 
-static int fail_adapt_call(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
-                           mca_coll_adapt_form_t form, ompi_request_t **request)
+static int fail_adapt_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
+                           const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
-    return fails(place_of(call->comm)) ? CODE : adapt_call_before(call, how, form, request);
+    return fails(place_of(call->comm)) ? CODE : adapt_call_before(module, call, how, form, request);
 }
 
 static void replace_adapt_call(mca_coll_base_module_t *module)

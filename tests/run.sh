@@ -27,7 +27,7 @@ readonly LIMIT=600
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
-# much was asked for, and ends a process that has written a byte more.  ANY_UP
+# much was asked for, and ends a process that has written a byte more; UCX and OFI for a pml that is not ob1.  ANY_UP
 # and ANY_LOW stand for a whole list, which --each of a program goes through
 # (tests/mpi_test.h): one job, where its start takes longer than the test.
 # First come those in which most faults show: the checker's, the quick ones before the others.
@@ -63,6 +63,15 @@ all collectives, threads, single    | usual       | 1,1,1,1 | slot |            
 threads on 16 ranks                 | all         | 4,4,4,4 | slot |                                          | mpi_check --threads 3 --rounds 20
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
+tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
+tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
+tags, ofi                           | usual       | 3,2,3,1 | node | OFI                                      | mpi_tags
+check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
+check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 5 --rounds 10
+check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
+check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
+five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
+five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
 something inside fails              | usual       | 2,2,2,2 | node |                                          | mpi_failures
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
@@ -95,6 +104,8 @@ valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | --mca coll_
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
 readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(5,0,0,0 4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
     SINGLES=(off on) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
+    UCXS=('--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=tcp,sm,self') \
+    OFIS=('--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tcp') \
     ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo)
 
 usage() {
@@ -159,7 +170,7 @@ all_rows() {
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED ANY_UP ANY_LOW)
+        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED UCX OFI ANY_UP ANY_LOW)
     done <<<"$RUNS"
 }
 

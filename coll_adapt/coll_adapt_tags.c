@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_adapt_tags.h"
+
+#include <string.h>
+
+#include "ompi/mca/coll/coll.h"
+#include "ompi/op/op.h"
+
+/* The tags of each form. */
+static const struct {
+    int first;
+    int count;
+} tags_of[] = {
+    [ADAPT_BLOCKING] = { COLL_TAGS_BLOCKING, COLL_TAGS_BLOCKING_COUNT },
+    [ADAPT_NONBLOCKING] = { COLL_TAGS_NONBLOCKING, COLL_TAGS_NONBLOCKING_COUNT },
+    [ADAPT_PERSISTENT] = { COLL_TAGS_PERSISTENT, COLL_TAGS_PERSISTENT_COUNT },
+};
+
+void mca_coll_adapt_tag_space_init(mca_coll_adapt_tag_space_t *space, ompi_communicator_t *comm)
+{
+    memset(space, 0, sizeof(*space));
+    space->comm = comm;
+    pthread_mutex_init(&space->lock, NULL);
+    OBJ_CONSTRUCT(&space->nonblocking, opal_list_t);
+    OBJ_CONSTRUCT(&space->persistent, opal_list_t);
+}
+
+void mca_coll_adapt_tag_space_fini(mca_coll_adapt_tag_space_t *space)
+{
+    OBJ_DESTRUCT(&space->persistent);
+    OBJ_DESTRUCT(&space->nonblocking);
+    pthread_mutex_destroy(&space->lock);
+}
+
+/* -- persistent requests -- */
+
+static bool is_used(const mca_coll_adapt_tag_space_t *space, uint64_t place)
+{
+    return 0 != (space->used[place / 64] >> place % 64 & 1);
+}
+
+static void use(mca_coll_adapt_tag_space_t *space, uint64_t place, int count)
+{
+    for (; 0 < count; --count, ++place) {
+        space->used[place / 64] |= (uint64_t) 1 << place % 64;
+    }
+}
+
+/* So many in a row, from the next one on. */
+static bool find(mca_coll_adapt_tag_space_t *space, int count, uint64_t *place)
+{
+    int found = 0;
+
+    for (uint64_t i = space->next[ADAPT_PERSISTENT]; i < COLL_TAGS_PERSISTENT_COUNT; ++i) {
+        found = is_used(space, i) ? 0 : found + 1;
+        if (found == count) {
+            *place = i + 1 - (uint64_t) count;
+            space->next[ADAPT_PERSISTENT] = i + 1;
+            use(space, *place, count);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Requests are freed by each rank when it likes: which are in use has to be asked. All ranks come here in one call. */
+static int agree(mca_coll_adapt_tag_space_t *space)
+{
+    const mca_coll_base_comm_coll_t *coll = space->comm->c_coll;
+    mca_coll_adapt_tags_t *tags;
+
+    memset(space->used, 0, sizeof(space->used));
+    pthread_mutex_lock(&space->lock);
+    OPAL_LIST_FOREACH(tags, &space->persistent, mca_coll_adapt_tags_t)
+    {
+        use(space, tags->place, tags->count);
+    }
+    pthread_mutex_unlock(&space->lock);
+    space->next[ADAPT_PERSISTENT] = 0;
+    return coll->coll_allreduce(MPI_IN_PLACE, space->used, sizeof(space->used) / sizeof(space->used[0]), MPI_UINT64_T,
+                                MPI_BOR, space->comm, coll->coll_allreduce_module);
+}
+
+static int take_persistent(mca_coll_adapt_tag_space_t *space, int count, uint64_t *place)
+{
+    int rc;
+
+    if (find(space, count, place)) {
+        return OMPI_SUCCESS;
+    }
+    rc = agree(space);
+    if (OMPI_SUCCESS == rc && !find(space, count, place)) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return rc;
+}
+
+/* -- the others -- */
+
+/* The tags of a call do not go over the end. */
+static uint64_t take_in_turn(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_form_t form, int count)
+{
+    const uint64_t all = (uint64_t) tags_of[form].count;
+    uint64_t place = space->next[form];
+
+    if (place % all + (uint64_t) count > all) {
+        place += all - place % all;
+    }
+    space->next[form] = place + (uint64_t) count;
+    return place;
+}
+
+int mca_coll_adapt_tags_take(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_form_t form, int count,
+                             mca_coll_adapt_tags_t *tags)
+{
+    uint64_t place;
+
+    if (count > tags_of[form].count) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    if (ADAPT_PERSISTENT != form) {
+        place = take_in_turn(space, form, count);
+    } else {
+        const int rc = take_persistent(space, count, &place);
+
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
+    *tags = (mca_coll_adapt_tags_t){ .form = form, .place = place, .count = count };
+    tags->first = coll_tag(tags_of[form].first + (int) (place % (uint64_t) tags_of[form].count));
+    return OMPI_SUCCESS;
+}
+
+static opal_list_t *list_of(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_form_t form)
+{
+    return ADAPT_PERSISTENT == form ? &space->persistent : &space->nonblocking;
+}
+
+/* Of blocking calls there is one at a time. */
+void mca_coll_adapt_tags_hold(mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space)
+{
+    if (ADAPT_BLOCKING != tags->form) {
+        OBJ_CONSTRUCT(&tags->super, opal_list_item_t);
+        tags->space = space;
+        pthread_mutex_lock(&space->lock);
+        opal_list_append(list_of(space, tags->form), &tags->super);
+        pthread_mutex_unlock(&space->lock);
+    }
+}
+
+/* Whether the oldest call that is not over is less than all tags behind; the lock is held. */
+static bool free_for(mca_coll_adapt_tag_space_t *space, const mca_coll_adapt_tags_t *tags)
+{
+    const mca_coll_adapt_tags_t *oldest = (const mca_coll_adapt_tags_t *) opal_list_get_first(&space->nonblocking);
+
+    return tags->place + (uint64_t) tags->count <= oldest->place + COLL_TAGS_NONBLOCKING_COUNT;
+}
+
+void mca_coll_adapt_tags_begin(mca_coll_adapt_tags_t *tags, void (*begin)(mca_coll_adapt_tags_t *tags))
+{
+    mca_coll_adapt_tag_space_t *space = tags->space;
+    bool waits = false;
+
+    if (ADAPT_NONBLOCKING == tags->form) {
+        pthread_mutex_lock(&space->lock);
+        waits = NULL != space->waiting || !free_for(space, tags);
+        tags->begin = begin;
+        if (waits && NULL == space->waiting) {
+            space->waiting = tags;
+        }
+        pthread_mutex_unlock(&space->lock);
+    }
+    if (!waits) {
+        begin(tags);
+    }
+}
+
+/* The one behind it, where that has come as far as mca_coll_adapt_tags_begin(). */
+static mca_coll_adapt_tags_t *next_waiting(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_tags_t *tags)
+{
+    mca_coll_adapt_tags_t *next = (mca_coll_adapt_tags_t *) opal_list_get_next(&tags->super);
+
+    return opal_list_get_end(&space->nonblocking) == &next->super || NULL == next->begin ? NULL : next;
+}
+
+/* Calls that begin may be over at once, and come here again: who is first goes on until none may begin. */
+static void begin_waiting(mca_coll_adapt_tag_space_t *space)
+{
+    if (space->beginning) {
+        return;
+    }
+    space->beginning = true;
+    while (NULL != space->waiting && free_for(space, space->waiting)) {
+        mca_coll_adapt_tags_t *tags = space->waiting;
+
+        space->waiting = next_waiting(space, tags);
+        pthread_mutex_unlock(&space->lock);
+        tags->begin(tags);
+        pthread_mutex_lock(&space->lock);
+    }
+    space->beginning = false;
+}
+
+void mca_coll_adapt_tags_return(mca_coll_adapt_tags_t *tags)
+{
+    mca_coll_adapt_tag_space_t *space = tags->space;
+
+    if (NULL == space) {
+        return;
+    }
+    pthread_mutex_lock(&space->lock);
+    tags->space = NULL;
+    opal_list_remove_item(list_of(space, tags->form), &tags->super);
+    OBJ_DESTRUCT(&tags->super);
+    begin_waiting(space);
+    pthread_mutex_unlock(&space->lock);
+}

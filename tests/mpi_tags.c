@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of the components and the user's: neither gets what is the other's, and of two calls neither gets what is
+ * the other's, also where tags come round to those of a call that is not over.
+ *
+ *   mpi_tags              counters are put near their ends
+ *   mpi_tags --calls N    besides, N broadcasts, so that counters come to their ends by themselves
+ *
+ * Compiled with Open MPI's internal headers, and so for one version of it.
+ */
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/coll/base/base.h"
+#include "ompi/mca/pml/pml.h"
+
+#include "coll_adapt/coll_adapt.h"
+
+#define T_LIMIT 60
+#include "mpi_test.h"
+
+#include <mpi-ext.h>
+
+static long calls = 0;
+
+/* ADAPT's module on a communicator. */
+static mca_coll_adapt_event_module_t *adapt_of(MPI_Comm comm)
+{
+    mca_coll_base_avail_coll_t *available;
+
+    OPAL_LIST_FOREACH(available, comm->c_coll->module_list, mca_coll_base_avail_coll_t)
+    {
+        if (0 == strcmp(MCA_COLL_ADAPT_CLASS, available->ac_module->super.obj_class->cls_name)) {
+            return (mca_coll_adapt_event_module_t *) available->ac_module;
+        }
+    }
+    return NULL;
+}
+
+/* The same number of seconds or calls on no two ranks: what they do comes in another order on each. */
+static void be_uneven(MPI_Request *request)
+{
+    int over;
+
+    for (int i = 0; i < 40 * (t.rank % 3); ++i) {
+        T_MPI(MPI_Test(request, &over, MPI_STATUS_IGNORE));
+    }
+}
+
+/* ---- the user's messages ---- */
+
+enum { WORDS = 3000, SIZES = 4 };
+static const int sizes[SIZES] = { 1, 300, 2000, WORDS };
+
+/* All that has messages of its own: of HAN its alarms, of ADAPT trees and schedules, each form. */
+static void do_collectives(MPI_Comm comm)
+{
+    static int in[WORDS], out[WORDS], all[64 * 64];
+    MPI_Request request;
+
+    for (int i = 0; i < SIZES; ++i) {
+        T_MPI(MPI_Bcast(out, sizes[i], MPI_INT, i % t.size, comm));
+        T_MPI(MPI_Allreduce(in, out, sizes[i], MPI_INT, MPI_SUM, comm));
+        T_MPI(MPI_Reduce(in, out, sizes[i], MPI_INT, MPI_SUM, i % t.size, comm));
+        T_MPI(MPI_Ibcast(out, sizes[i], MPI_INT, i % t.size, comm, &request));
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        T_MPI(MPIX_Bcast_init(out, sizes[i], MPI_INT, i % t.size, comm, MPI_INFO_NULL, &request));
+        T_MPI(MPI_Start(&request));
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        T_MPI(MPI_Request_free(&request));
+    }
+    T_MPI(MPI_Allgather(in, 4, MPI_INT, all, 4, MPI_INT, comm));
+    T_MPI(MPI_Alltoall(all, 4, MPI_INT, all + 32 * 64, 4, MPI_INT, comm));
+    T_MPI(MPI_Barrier(comm));
+}
+
+/* They wait in the queue of what nobody has asked for, while collectives look into it. */
+static void messages_that_wait(void)
+{
+    MPI_Comm comm;
+    const int next = (t.rank + 1) % t.size, before = (t.rank + t.size - 1) % t.size;
+    int *most = NULL, flag = 0;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    T_MPI(MPI_Comm_get_attr(comm, MPI_TAG_UB, &most, &flag));
+    if (t_expect(flag && NULL != most, "there is no MPI_TAG_UB")) {
+        const int tags[] = { 0, 1, 2, 26, 1024, 65536, *most - 65536, *most - 1, *most };
+        enum { TAGS = sizeof(tags) / sizeof(tags[0]) };
+        int sent[TAGS], got;
+
+        for (int i = 0; i < TAGS; ++i) {
+            sent[i] = 1000 * t.rank + i;
+            T_MPI(MPI_Send(&sent[i], 1, MPI_INT, next, tags[i], comm));
+        }
+        do_collectives(comm);
+        for (int i = TAGS - 1; i >= 0; --i) {
+            got = -1;
+            T_MPI(MPI_Recv(&got, 1, MPI_INT, before, tags[i], comm, MPI_STATUS_IGNORE));
+            t_expect(1000 * before + i == got, "tag %d: %d instead of %d", tags[i], got, 1000 * before + i);
+        }
+    }
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+/* A receive of anything gets a message of the user's, and nothing else: not before, and not another one. */
+static void expect_only_own(MPI_Comm comm, void (*work)(MPI_Comm comm))
+{
+    const int next = (t.rank + 1) % t.size, before = (t.rank + t.size - 1) % t.size, tag = 9;
+    const int sent = 7000 + t.rank;
+    MPI_Status status = { 0 };
+    MPI_Request request;
+    int got = -1, over = 0;
+
+    T_MPI(MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request));
+    work(comm);
+    T_MPI(MPI_Test(&request, &over, &status));
+    t_expect(!over, "a message of tag %d and %d bytes came that no user has sent", status.MPI_TAG,
+             (int) status._ucount);
+    T_MPI(MPI_Barrier(t.comm));
+    T_MPI(MPI_Send(&sent, 1, MPI_INT, next, tag, comm));
+    if (!over) {
+        T_MPI(MPI_Wait(&request, &status));
+        t_expect(7000 + before == got && before == status.MPI_SOURCE && tag == status.MPI_TAG,
+                 "got %d with tag %d from %d", got, status.MPI_TAG, status.MPI_SOURCE);
+    }
+}
+
+static void many_broadcasts(MPI_Comm comm)
+{
+    int word = 0;
+
+    for (long i = 0; i < calls; ++i) {
+        T_MPI(MPI_Bcast(&word, 1, MPI_INT, 0, comm));
+    }
+}
+
+static void receive_of_anything(void)
+{
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    expect_only_own(comm, 0 < calls ? many_broadcasts : do_collectives);
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+static void some_rounds(MPI_Comm comm)
+{
+    for (int i = 0; i < 20; ++i) {
+        do_collectives(comm);
+    }
+}
+
+/* Open MPI's own counter is a few calls before the last of the 24 bits that pml ucx carries, and ADAPT's are at theirs.
+ */
+static void counters_at_their_ends(void)
+{
+    mca_coll_adapt_event_module_t *adapt;
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    adapt = adapt_of(comm);
+    comm->c_nbc_tag = -(1 << 23) + 50;
+    if (t_expect(NULL != adapt, "ADAPT has no module")) {
+        adapt->tags.next[ADAPT_BLOCKING] = COLL_TAGS_BLOCKING_COUNT - 20;
+        adapt->tags.next[ADAPT_NONBLOCKING] = COLL_TAGS_NONBLOCKING_COUNT - 20;
+        adapt->tags.next[ADAPT_PERSISTENT] = COLL_TAGS_PERSISTENT_COUNT - 20;
+        expect_only_own(comm, some_rounds);
+    }
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+/* ---- calls on one communicator ---- */
+
+enum { LONG = 200000, CHAIN = 12 };
+
+static int word_of(int call, int i)
+{
+    return 31 * call + i;
+}
+
+static void expect_words(const char *what, int call, const int *words, int count)
+{
+    int i = 0;
+
+    while (i < count && word_of(call, i) == words[i]) {
+        ++i;
+    }
+    t_expect(i == count, "%s %d: word %d of %d is wrong", what, call, i, count);
+}
+
+static void fill(int call, int root, int *words, int count)
+{
+    for (int i = 0; i < count; ++i) {
+        words[i] = t.rank == root ? word_of(call, i) : -1;
+    }
+}
+
+/* Broadcasts of which each comes to the tag of the one before, which is long and under way on some ranks. */
+static void nonblocking_come_round(void)
+{
+    static int words[CHAIN][LONG];
+    mca_coll_adapt_event_module_t *adapt;
+    MPI_Request requests[CHAIN];
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    adapt = adapt_of(comm);
+    if (t_expect(NULL != adapt, "ADAPT has no module")) {
+        for (int call = 0; call < CHAIN; ++call) {
+            const int count = 0 == call % 2 ? LONG : 5000;
+
+            fill(call, 0, words[call], count);
+            T_MPI(MPI_Ibcast(words[call], count, MPI_INT, 0, comm, &requests[call]));
+            adapt->tags.next[ADAPT_NONBLOCKING] += COLL_TAGS_NONBLOCKING_COUNT - 1;
+            be_uneven(&requests[call]);
+        }
+        T_MPI(MPI_Waitall(CHAIN, requests, MPI_STATUSES_IGNORE));
+        for (int call = 0; call < CHAIN; ++call) {
+            expect_words("broadcast", call, words[call], 0 == call % 2 ? LONG : 5000);
+        }
+    }
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+/* Requests that live on while all tags are given out: one begins with each new one, in another order on each rank. */
+static void persistent_come_round(void)
+{
+    static int words[2][LONG];
+    mca_coll_adapt_event_module_t *adapt;
+    MPI_Request old, new;
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    adapt = adapt_of(comm);
+    if (t_expect(NULL != adapt, "ADAPT has no module")) {
+        T_MPI(MPIX_Bcast_init(words[0], LONG, MPI_INT, 0, comm, MPI_INFO_NULL, &old));
+        for (int call = 0; call < 8; ++call) {
+            /* Before the end: the tags that are given out next are those of the old one, if nothing stops it. */
+            adapt->tags.next[ADAPT_PERSISTENT] = COLL_TAGS_PERSISTENT_COUNT;
+            T_MPI(MPIX_Bcast_init(words[1], LONG, MPI_INT, 0, comm, MPI_INFO_NULL, &new));
+            fill(call, 0, words[0], LONG);
+            fill(call + 1, 0, words[1], LONG);
+            T_MPI(MPI_Start(0 == t.rank % 2 ? &old : &new));
+            be_uneven(0 == t.rank % 2 ? &old : &new);
+            T_MPI(MPI_Start(0 == t.rank % 2 ? &new : &old));
+            T_MPI(MPI_Wait(&new, MPI_STATUS_IGNORE));
+            T_MPI(MPI_Wait(&old, MPI_STATUS_IGNORE));
+            expect_words("old one", call, words[0], LONG);
+            expect_words("new one", call + 1, words[1], LONG);
+            T_MPI(MPI_Request_free(&new));
+        }
+        T_MPI(MPI_Request_free(&old));
+    }
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+/* As many persistent requests as there are tags, and one more: all ranks hear the same; when one is freed, one fits. */
+static void persistent_run_out(void)
+{
+    static MPI_Request requests[COLL_TAGS_PERSISTENT_COUNT + 1];
+    int word = 0, made = 0, rc = MPI_SUCCESS;
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    T_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    while (made <= COLL_TAGS_PERSISTENT_COUNT && MPI_SUCCESS == rc) {
+        rc = MPIX_Bcast_init(&word, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &requests[made]);
+        made += MPI_SUCCESS == rc ? 1 : 0;
+    }
+    t_expect(t_agree(made) == -t_agree(-made), "%d were made, on other ranks others", made);
+    t_expect(COLL_TAGS_PERSISTENT_COUNT == made, "%d were made of %d", made, COLL_TAGS_PERSISTENT_COUNT);
+    T_MPI(MPI_Request_free(&requests[made / 2]));
+    T_MPI(MPIX_Bcast_init(&word, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &requests[made / 2]));
+    word = 0 == t.rank ? 55 : -1;
+    T_MPI(MPI_Start(&requests[made / 2]));
+    T_MPI(MPI_Wait(&requests[made / 2], MPI_STATUS_IGNORE));
+    t_expect(55 == word, "the one that fits is wrong: %d", word);
+    for (int i = 0; i < made; ++i) {
+        T_MPI(MPI_Request_free(&requests[i]));
+    }
+    T_MPI(MPI_Comm_free(&comm));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_option options[] = { { "--calls", true, &calls } };
+    static const struct t_behaviour behaviours[] = {
+        { "collectives leave the user's messages alone", messages_that_wait, 0 },
+        { "a receive of anything gets no message of a collective", receive_of_anything, 600 },
+        { "nor when the counters of tags come to their ends", counters_at_their_ends, 0 },
+        { "nonblocking calls come round to tags that are in use", nonblocking_come_round, 0 },
+        { "persistent requests come round to tags that are in use", persistent_come_round, 0 },
+        { "persistent requests that have no tags are refused on all ranks", persistent_run_out, 0 },
+    };
+
+    t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    MPI_Init(&argc, &argv);
+    t_begin();
+    t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
+    return t_finish("MPI_Finalize returns");
+}
