@@ -407,12 +407,6 @@ main() {
         cat "$tmp/up" >&2
         exit 1
     fi
-    # What the caller has set for his own jobs is not for the tests.
-    local name
-    for name in "${!OMPI_MCA_coll@}"; do
-        unset "$name"
-    done
-    unset OMPI_MCA_mca_base_component_path
     [[ -n $theirs ]] || export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     echo "# seed $seed"
     run_all

@@ -8,6 +8,11 @@ count=0 failed=0
 t_notes=()
 t_since=$SECONDS t_untimed=
 
+# What the caller has set for his own jobs is not for the tests.
+for t_name in "${!OMPI_MCA_coll@}" "${!OMPI_MCA_mca_base_component_path@}"; do
+    unset "$t_name"
+done
+
 t_took() {                          # t_took SECONDS WHAT
     (($1 == 0)) || echo "# took $1 s: $2"
 }

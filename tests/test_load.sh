@@ -224,10 +224,6 @@ if ((status == 77)); then
     exit 77
 fi
 ((status == 0)) || { cat "$tmp/err" >&2; exit 1; }
-# What the caller has set for his own jobs is not for the tests.
-for name in "${!OMPI_MCA_coll@}"; do
-    unset "$name"
-done
 
 t_check "without the path, a program runs as ever, without ours" test_takes_ours no
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT

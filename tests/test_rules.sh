@@ -221,10 +221,6 @@ if ((status == 77)); then
     exit 77
 fi
 ((status == 0)) || { cat "$tmp/err" >&2; exit 1; }
-# What the caller has set for his own jobs is not for the tests.
-for name in "${!OMPI_MCA_coll@}"; do
-    unset "$name"
-done
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "a named file is obeyed, by nonblocking calls and parts of a communicator too" test_obeyed

@@ -212,10 +212,6 @@ done
 [[ -n ${build:-} ]] || { echo "test_solo.sh: no build with components/ and tests/mpi_{check,solo}: run make check-mpi" >&2; exit 2; }
 prefix=() root=() binding=(--bind-to none)
 ((EUID != 0)) || root=(--allow-run-as-root)
-# What the caller has set for his own jobs is not for the tests.
-for name in "${!OMPI_MCA_coll@}"; do
-    unset "$name"
-done
 export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
 
 t_check "a communicator of few short calls has no shared memory" test_begins no 8
