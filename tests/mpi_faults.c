@@ -187,29 +187,41 @@ static void long_message_leaves_a_node_once(void)
              BYTES);
 }
 
-/* Whether this rank is on the node of rank 0. */
-static bool on_first_node(int *ranks_on_it)
+/* The ranks of a node, of which those of rank 0's come late. */
+struct node {
+    MPI_Comm comm;
+    int size;
+    bool late;
+};
+
+static struct node find_node(void)
 {
-    MPI_Comm node;
+    struct node node;
     int first;
 
-    T_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, t.rank, MPI_INFO_NULL, &node));
-    MPI_Comm_size(node, ranks_on_it);
-    T_MPI(MPI_Allreduce(&t.rank, &first, 1, MPI_INT, MPI_MIN, node));
-    T_MPI(MPI_Comm_free(&node));
-    return 0 == first;
+    T_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, t.rank, MPI_INFO_NULL, &node.comm));
+    MPI_Comm_size(node.comm, &node.size);
+    T_MPI(MPI_Allreduce(&t.rank, &first, 1, MPI_INT, MPI_MIN, node.comm));
+    node.late = 0 == first;
+    return node;
 }
 
-/* Half a second after the others have begun: bytes that have come to this node. */
-static long bytes_before(bool late)
+/*
+ * Half a second after the others have begun: bytes that have come to this node. None of its ranks goes on before all
+ * have counted, or one would count what another one has asked for.
+ */
+static long bytes_before(const struct node *node)
 {
     enum { HALF_A_SECOND = 500000 };
     const long before = wire_bytes(true);
+    long received;
 
-    if (late) {
+    if (node->late) {
         usleep(HALF_A_SECOND);
     }
-    return wire_bytes(true) - before;
+    received = wire_bytes(true) - before;
+    T_MPI(MPI_Barrier(node->comm));
+    return received;
 }
 
 static bool bytes_are_known(void)
@@ -230,27 +242,27 @@ static void late_node_is_not_flooded(void)
 {
     enum { BLOCK = 32768 };
     unsigned char *own = t_alloc((size_t) t.size * BLOCK), *all = t_alloc((size_t) t.size * BLOCK);
-    int on_it;
-    const bool late = on_first_node(&on_it);
+    struct node node = find_node();
 
     for (size_t i = 0; i < (size_t) t.size * BLOCK; ++i) {
         own[i] = t_pattern((uint64_t) t.rank * (uint64_t) t.size + i / BLOCK, i % BLOCK);
     }
     T_MPI(MPI_Alltoall(own, BLOCK, MPI_BYTE, all, BLOCK, MPI_BYTE, MPI_COMM_WORLD));
     if (bytes_are_known()) {
-        const long received = bytes_before(late);
+        const long received = bytes_before(&node);
         long wrong = 0;
 
         memset(all, 0, (size_t) t.size * BLOCK);
         T_MPI(MPI_Alltoall(own, BLOCK, MPI_BYTE, all, BLOCK, MPI_BYTE, MPI_COMM_WORLD));
         /* From each rank elsewhere one block; without a limit it would be one for each rank here. */
-        t_expect(!late || received < 2L * (t.size - on_it) * BLOCK, "%ld bytes have come before the first receive",
-                 received);
+        t_expect(!node.late || received < 2L * (t.size - node.size) * BLOCK,
+                 "%ld bytes have come before the first receive", received);
         for (size_t i = 0; i < (size_t) t.size * BLOCK; ++i) {
             wrong += t_pattern(i / BLOCK * (uint64_t) t.size + (uint64_t) t.rank, i % BLOCK) != all[i];
         }
         t_expect(0 == wrong, "%ld bytes are wrong", wrong);
     }
+    T_MPI(MPI_Comm_free(&node.comm));
     t_free(own);
     t_free(all);
 }
@@ -261,19 +273,19 @@ static void late_node_gets_some_segments(void)
     enum { BYTES = 1 << 20 };
     unsigned char *buffer = t_alloc(BYTES);
     const int root = t.size - 1;
-    int on_it;
-    const bool late = on_first_node(&on_it);
+    struct node node = find_node();
 
     memset(buffer, root == t.rank, BYTES);
     T_MPI(MPI_Bcast(buffer, BYTES, MPI_BYTE, root, MPI_COMM_WORLD));
     if (bytes_are_known()) {
-        const long received = bytes_before(late);
+        const long received = bytes_before(&node);
 
         memset(buffer, root == t.rank ? 5 : 0, BYTES);
         T_MPI(MPI_Bcast(buffer, BYTES, MPI_BYTE, root, MPI_COMM_WORLD));
-        t_expect(!late || received < BYTES / 4, "%ld bytes have come before the first receive", received);
+        t_expect(!node.late || received < BYTES / 4, "%ld bytes have come before the first receive", received);
         t_expect(5 == buffer[0] && 0 == memcmp(buffer, buffer + 1, BYTES - 1), "the message is wrong");
     }
+    T_MPI(MPI_Comm_free(&node.comm));
     t_free(buffer);
 }
 
