@@ -119,6 +119,15 @@ typedef enum {
 } mca_coll_adapt_direction_t;
 
 /**
+ * Makes a send, to be started. Data without gaps that do not begin at their address, such as a row of a matrix, go as
+ * bytes: of such data a persistent send of Open MPI's pml cm takes what begins at the address (open-mpi/ompi 11751).
+ *
+ * @param direction one of the two of sends
+ */
+int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
+                             int tag, ompi_communicator_t *comm, ompi_request_t **request);
+
+/**
  * Starts a message with a callback.
  *
  * A callback that is set on a request under way may be lost, where another thread completes the request at that moment.

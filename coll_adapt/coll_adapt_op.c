@@ -55,6 +55,22 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
+int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
+                             int tag, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    const opal_datatype_t *type = &message->datatype->super;
+    mca_coll_adapt_data_t sent = *message;
+
+    if (0 != type->true_lb && opal_datatype_is_contiguous_memory_layout(type, 1 < sent.count ? 2 : 1)) {
+        sent = (mca_coll_adapt_data_t){ .buffer = (char *) message->buffer + type->true_lb,
+                                        .count = message->count * type->size,
+                                        .datatype = MPI_BYTE };
+    }
+    return MCA_PML_CALL(isend_init(
+        sent.buffer, sent.count, sent.datatype, peer, tag,
+        ADAPT_SEND_MATCHED == direction ? MCA_PML_BASE_SEND_SYNCHRONOUS : MCA_PML_BASE_SEND_STANDARD, comm, request));
+}
+
 int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
                                  int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data)
 {
@@ -64,10 +80,7 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     if (ADAPT_RECEIVE == direction) {
         rc = MCA_PML_CALL(irecv_init(message->buffer, message->count, message->datatype, peer, tag, comm, &request));
     } else {
-        rc = MCA_PML_CALL(
-            isend_init(message->buffer, message->count, message->datatype, peer, tag,
-                       ADAPT_SEND_MATCHED == direction ? MCA_PML_BASE_SEND_SYNCHRONOUS : MCA_PML_BASE_SEND_STANDARD,
-                       comm, &request));
+        rc = mca_coll_adapt_send_init(message, direction, peer, tag, comm, &request);
     }
     if (OMPI_SUCCESS != rc) {
         return rc;

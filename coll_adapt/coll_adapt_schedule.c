@@ -163,8 +163,7 @@ static int start(position action, bool failed, bool many, int tag, ompi_communic
         return MCA_PML_CALL(isend(data.buffer, data.count, data.datatype, action->peer, tag, MCA_PML_BASE_SEND_STANDARD,
                                   comm, request));
     }
-    rc = MCA_PML_CALL(isend_init(data.buffer, data.count, data.datatype, action->peer, tag, MCA_PML_BASE_SEND_STANDARD,
-                                 comm, request));
+    rc = mca_coll_adapt_send_init(&data, ADAPT_SEND_BUFFERED, action->peer, tag, comm, request);
     if (OMPI_SUCCESS == rc) {
         rc = (*request)->req_start(1, request);
         if (OMPI_SUCCESS != rc) {

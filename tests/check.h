@@ -58,6 +58,7 @@ enum layout_name {
     INT_BELOW,
     INTS_DOWN,
     WHOLE_INTS,
+    WHOLE_ROW,
     DOUBLE_INTS,
     DOUBLE_INT_TIGHT,
     INT_BEFORE_DOUBLE,

@@ -20,7 +20,8 @@ static bool allgatherv_by_send_type(const struct call *c)
     const enum layout_name input = c->variant->layouts[INPUT];
 
     return is(c, "allgatherv") && BLOCKING == c->form
-           && (by_rank(input) || (!c->in_place && (WHOLE_INTS == input || WHOLE_DOUBLE_INTS == input)));
+           && (by_rank(input)
+               || (!c->in_place && (WHOLE_INTS == input || WHOLE_ROW == input || WHOLE_DOUBLE_INTS == input)));
 }
 
 /* coll_base_alltoall.c, Bruck's algorithm: it receives with the send type. */

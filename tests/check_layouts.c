@@ -153,6 +153,14 @@ static const struct layout layouts[LAYOUTS] = {
                      .stride = 4,
                      .whole = true,
                      .ready = MPI_DATATYPE_NULL },
+    /* Without gaps, but not at the address, as MPI_Type_create_subarray() makes it: who takes it for something that
+     * begins there moves what is in front. */
+    [WHOLE_ROW] = { .family = FAMILY_INTS,
+                    .period = 1,
+                    .items = { { INT, 64 } },
+                    .stride = 4,
+                    .whole = true,
+                    .ready = MPI_DATATYPE_NULL },
     [DOUBLE_INTS] = { .family = FAMILY_DOUBLE_INTS,
                       .period = 2,
                       .items = { { DOUBLE, 0 }, { INT, 8 } },
@@ -245,7 +253,8 @@ struct layout layout_find(enum layout_name name, int rank, size_t most_words)
 
     if (layout.whole) {
         layout.repeat = most_words < layout.period ? 1 : most_words / layout.period;
-        layout.extent = (ptrdiff_t) layout.repeat * (0 > layout.stride ? -layout.stride : layout.stride);
+        layout.extent
+            = layout.items[0].place + (ptrdiff_t) layout.repeat * (0 > layout.stride ? -layout.stride : layout.stride);
         layout.low = 0 > layout.stride ? (ptrdiff_t) (layout.repeat - 1) * layout.stride : 0;
     }
     return layout;
@@ -323,6 +332,7 @@ void layout_span(const struct layout *layout, size_t count, bool whole, ptrdiff_
 
 /* ---- types ---- */
 
+/* As if its first word were at the address. */
 static MPI_Datatype make_period(const struct layout *layout)
 {
     MPI_Datatype types[MOST_WORDS], type;
@@ -330,7 +340,7 @@ static MPI_Datatype make_period(const struct layout *layout)
     int lengths[MOST_WORDS];
 
     for (size_t w = 0; w < layout->period; ++w) {
-        places[w] = layout->items[w].place;
+        places[w] = layout->items[w].place - layout->items[0].place;
         types[w] = atoms[layout->items[w].atom].type;
         lengths[w] = 1;
     }
@@ -340,16 +350,21 @@ static MPI_Datatype make_period(const struct layout *layout)
 
 MPI_Datatype layout_type(const struct layout *layout)
 {
-    MPI_Datatype type = layout->ready, period, repeated;
+    MPI_Datatype type = layout->ready, period, repeated, moved;
+    const MPI_Aint first = layout->items[0].place;
+    const int one = 1;
 
     if (MPI_DATATYPE_NULL != type) {
         return type;
     }
     period = make_period(layout);
     MPI_Type_create_hvector((int) layout->repeat, 1, layout->stride, period, &repeated);
-    MPI_Type_create_resized(repeated, layout->low, layout->extent, &type);
+    /* Moved as a whole, so that Open MPI knows data without gaps as such, wherever they begin. */
+    MPI_Type_create_hindexed(1, &one, &first, repeated, &moved);
+    MPI_Type_create_resized(moved, layout->low, layout->extent, &type);
     MPI_Type_free(&period);
     MPI_Type_free(&repeated);
+    MPI_Type_free(&moved);
     MPI_Type_commit(&type);
     return type;
 }

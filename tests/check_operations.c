@@ -193,6 +193,8 @@ const struct variant variants[] = {
     MOVED("gaps", INT_GAPS, INT_GAPS),
     MOVED("a negative lower bound", INT_BELOW, INT_BELOW),
     MOVED("a negative stride", INTS_DOWN, INTS_DOWN),
+    MOVED("rows of a matrix", WHOLE_ROW, WHOLE_ROW),
+    MOVED("a row of a matrix to ints", WHOLE_ROW, INTS),
     MOVED("elements without data", NOTHING, NOTHING),
     MOVED("one element to ints", WHOLE_INTS, INTS),
     MOVED("ints to gaps", INTS, INT_GAPS),

@@ -67,7 +67,7 @@ tags, ob1                           | usual       | 3,2,3,1 | node |            
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
 tags, ofi                           | usual       | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
-check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 5 --rounds 10
+check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 20 --rounds 10
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
