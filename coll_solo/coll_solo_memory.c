@@ -19,6 +19,9 @@
 
 #include "ompi/runtime/params.h"
 
+/* As /proc shows it. */
+#define MEMORY_NAME "coll_solo"
+
 /* What rank 0 tells of the memory that it has made. */
 struct offer {
     int made; /* 0: it has not */
@@ -81,7 +84,7 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[SO
     if (!under_limit(memory->bytes, why)) {
         return offer;
     }
-    offer.fd = memfd_create("coll_solo", MFD_CLOEXEC);
+    offer.fd = memfd_create(MEMORY_NAME, MFD_CLOEXEC);
     if (0 > offer.fd) {
         fail(why, "memfd_create");
         return offer;
@@ -99,6 +102,29 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[SO
     return offer;
 }
 
+/*
+ * Whether a file is rank 0's. Where processes have different numbers for one process, as in containers of their own, it
+ * is another process's, and may be anything: it is not even opened where its name says so, and not written to before
+ * its token is seen.
+ */
+static bool has_name(const char *path)
+{
+    static const char name[] = "/memfd:" MEMORY_NAME;
+    char found[sizeof(name)];
+
+    return (ssize_t) sizeof(name) - 1 <= readlink(path, found, sizeof(found))
+           && 0 == memcmp(found, name, sizeof(name) - 1);
+}
+
+static bool has_token(int fd, const struct offer *offer)
+{
+    uint64_t token;
+
+    return (ssize_t) sizeof(token) == pread(fd, &token, sizeof(token), offsetof(mca_coll_solo_head_t, token))
+           && token == offer->token;
+}
+
+/* Returns -1 where it cannot be had, or is not rank 0's: then why is empty. */
 static int offer_open(const struct offer *offer, int rank, char why[SOLO_FAILURE_TEXT])
 {
     char path[64];
@@ -108,18 +134,23 @@ static int offer_open(const struct offer *offer, int rank, char why[SOLO_FAILURE
         return offer->fd;
     }
     snprintf(path, sizeof(path), "/proc/%lld/fd/%d", (long long) offer->pid, offer->fd);
+    if (!has_name(path)) {
+        return -1;
+    }
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (0 > fd) {
         fail(why, path);
+    } else if (!has_token(fd, offer)) {
+        close(fd);
+        fd = -1;
     }
     return fd;
 }
 
-/* Maps the file, with room for the own area. */
+/* Maps the file, with room for the own area. Where it is not rank 0's, why is empty. */
 static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, char why[SOLO_FAILURE_TEXT])
 {
     mca_coll_solo_memory_t *memory = &module->memory;
-    const mca_coll_solo_head_t *head;
     void *start = MAP_FAILED;
     int fd;
 
@@ -137,14 +168,6 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, ch
     start = mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (MAP_FAILED == start) {
         fail(why, "mmap");
-        goto out;
-    }
-    head = start;
-    if (head->token != offer->token) {
-        /* Where processes have different numbers for one process, as in containers of their own. */
-        snprintf(why, SOLO_FAILURE_TEXT, "process %lld is not rank 0", (long long) offer->pid);
-        munmap(start, memory->bytes);
-        start = MAP_FAILED;
         goto out;
     }
     memory->start = start;
@@ -218,8 +241,13 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     attached = NULL != module->sources && attach(module, &offer, why);
     refused = mca_coll_solo_lowest(module, attached, unused);
     if (module->size != refused) {
-        if (module->rank == refused) {
+        if (module->rank == refused && '\0' != why[0]) {
             say_failure(module, why);
+        } else if (module->rank == refused) {
+            SOLO_VERBOSE(1,
+                         "coll:solo: %s (cid %d), rank %d: no shared memory (process %lld is not rank 0 here: another "
+                         "PID namespace?); other components do the collectives of this communicator",
+                         module->comm->c_name, module->comm->c_contextid, module->rank, (long long) offer.pid);
         }
         rc = 0 > refused ? refused : OMPI_SUCCESS;
         mca_coll_solo_memory_free(module);

@@ -5,15 +5,18 @@
  * results of all kinds. What is done to a rank with --no-files, --no-space and --untraceable is for the tests of
  * messages.
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "mpi_test.h"
 
 #include <dirent.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 static long communicators = 1000;
 static long no_files = -1;
 static long no_space = -1;
+static long strangers = 0;
 static long untraceable = -1;
 static long forever = 0;
 static long rests = 0;
@@ -260,6 +263,34 @@ static void do_to_rank(void)
     }
 }
 
+/*
+ * Ranks that do not see each other: in a PID namespace each, where all are process 1. Whatever number rank 0's memory
+ * has among its files, with the others that is a file of their own; with rank 2 one of the same name.
+ */
+static void leave_strangers_alone(void)
+{
+    enum { FILES = 200, BYTES = 4096 };
+    FILE *file = 2 == t.rank ? fdopen(memfd_create("coll_solo", 0), "r+") : tmpfile();
+    struct stat status = { .st_size = -1 };
+    int copies[FILES];
+
+    if (!t_expect(NULL != file && 0 == ftruncate(fileno(file), BYTES), "there is no file to look at")) {
+        return;
+    }
+    for (int i = 0; i < FILES; ++i) {
+        copies[i] = 0 == t.rank ? -1 : dup(fileno(file));
+    }
+    use(MPI_COMM_WORLD, 4000);
+    fstat(fileno(file), &status);
+    t_expect(BYTES == status.st_size && 0 == status.st_blocks,
+             "a file of another process has grown to %lld bytes, %lld blocks", (long long) status.st_size,
+             (long long) status.st_blocks);
+    for (int i = 0; i < FILES; ++i) {
+        close(copies[i]);
+    }
+    fclose(file);
+}
+
 /* For who wants to kill it: as soon as all ranks have used their shared memory, it says so. */
 static void run_forever(void)
 {
@@ -280,6 +311,7 @@ int main(int argc, char **argv)
                                                { "--no-files", true, &no_files },
                                                { "--no-space", true, &no_space },
                                                { "--untraceable", true, &untraceable },
+                                               { "--strangers", false, &strangers },
                                                { "--forever", false, &forever },
                                                { "--rests", false, &rests } };
     static const struct t_behaviour behaviours[] = {
@@ -296,6 +328,10 @@ int main(int argc, char **argv)
     do_to_rank();
     if (forever) {
         run_forever();
+    }
+    if (strangers) {
+        t_run(&(const struct t_behaviour){ "files of other processes are left alone", leave_strangers_alone, 0 }, 1);
+        return t_finish("MPI_Finalize returns");
     }
     t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));
     return t_finish("MPI_Finalize returns");

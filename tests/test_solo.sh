@@ -155,6 +155,15 @@ test_refused() {
         ! grep -qE '[1-9][0-9]* bytes moved by single copy' "$tmp/err"
 }
 
+# ---------------------------------------------------------------- other processes
+
+# Ranks in a PID namespace each, as in containers: /proc/1/fd of one is another one's.  vader does not bear that.
+test_strangers() {
+    run 3 "${SOLO[@]}" --mca coll_solo_verbose "$1" --mca btl tcp,self \
+        unshare --pid --fork --kill-child --mount-proc "$build/tests/mpi_solo" --strangers && all_right &&
+        said "$1" 'coll:solo: MPI_COMM_WORLD .*no shared memory \(process 1 is not rank 0 here' && said "$1" coll:solo:
+}
+
 # ---------------------------------------------------------------- late
 
 test_rests() {
@@ -249,6 +258,12 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
     t_check "where the system refuses single copies, it is said at verbose level 1, and all is copied" test_refused
 else
     t_skip "where the system refuses single copies, it is said at verbose level 1, and all is copied" "not root, or no setpriv"
+fi
+if ((EUID == 0)); then
+    t_check "ranks that do not see each other: nothing is written to the files of other processes" test_strangers 0
+    t_check "at verbose level 1 it is said" test_strangers 1
+else
+    t_skip "ranks that do not see each other" "not root"
 fi
 t_check "who waits for a late rank lets the core rest" test_rests
 t_check "its memory has no name in any file system" test_nameless
