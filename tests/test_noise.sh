@@ -61,63 +61,68 @@ bench=$(realpath -- "$bench")
 
 # ---- noise
 
-# A barrier that computes for 0.5 s and tells its rank and the milliseconds that it slept meanwhile: neither
-# computing nor waiting for a processor, so that it does not matter what else the machine does.
+# A barrier that computes for 0.5 s and tells its rank, how often it was put to sleep meanwhile, for how many
+# milliseconds, and for how many it did not compute.  What it was asked for does not depend on what else the machine does.
 cat >"$work/work.c" <<'END'
 #include <mpi.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+static int sleeps;
+static double asked;
+int nanosleep(const struct timespec *wanted, struct timespec *left)
+{
+    ++sleeps;
+    asked += 1e3 * wanted->tv_sec + 1e-6 * wanted->tv_nsec;
+    return (int) syscall(SYS_nanosleep, wanted, left);
+}
 static double seconds(clockid_t id)
 {
     struct timespec t;
     clock_gettime(id, &t);
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
-static double queued(void)
-{
-    double computed = 0.0, waited = 0.0;
-    FILE *f = fopen("/proc/thread-self/schedstat", "r");
-    if (NULL == f || 2 != fscanf(f, "%lf %lf", &computed, &waited)) { waited = 0.0; }
-    if (NULL != f) { fclose(f); }
-    return 1e-9 * waited;
-}
 static double idle(void)
 {
-    return seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID) - queued();
+    return 1e3 * (seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID));
 }
 int MPI_Barrier(MPI_Comm comm)
 {
-    double end = seconds(CLOCK_MONOTONIC) + 0.5, before = idle();
+    const double end = seconds(CLOCK_MONOTONIC) + 0.5, before = idle(), asked_before = asked;
+    const int sleeps_before = sleeps;
     volatile double x = 0.0;
     int rank;
     MPI_Comm_rank(comm, &rank);
     while (seconds(CLOCK_MONOTONIC) < end) {
         for (int i = 0; i < 1000; ++i) { x += i; }
     }
-    fprintf(stderr, "slept %d %.2f\n", rank, 1e3 * (idle() - before));
+    fprintf(stderr, "slept %d %d %.2f %.2f\n", rank, sleeps - sleeps_before, asked - asked_before, idle() - before);
     return MPI_SUCCESS;
 }
 END
 if ! mpicc -shared -fPIC -o "$work/work.so" "$work/work.c" 2>"$work/err"; then
     t_skip 'noise delays a computation by its share' 'no mpicc'
 else
-    # 4 times 5 delays of 5, and of 10 ms, give or take.
+    # A delay each tenth of a second, of 5 or 10 ms on average; a few fewer where the machine is busy.
     codes='' told=''
     for level in 0 5 10; do
         t_run 2 -x LD_PRELOAD="$work/work.so" -- barrier --noise "$level" -i 4 -x 0 --no-check
         codes+=$code
-        told+=$(awk -v level="$level" '$1 == "slept" { print level, $2, $3 }' "$work/err")$'\n'
+        told+=$(awk -v level="$level" '$1 == "slept" { print level, $2, $3, $4, $5 }' "$work/err")$'\n'
     done
-    awk 'NF == 3 { sum[$1] += $3; ++n[$1] }
+    awk 'NF == 5 { ++calls[$1]; times[$1] += $3; asked[$1] += $4; short += $5 + 0.1 < $4 }
         END {
-            for (l = 0; l <= 10; l += 5) { mean[l] = n[l] > 0 ? sum[l] / n[l] : -1 }
-            printf "milliseconds of sleep in 500: %.1f, %.1f, %.1f\n", mean[0], mean[5], mean[10]
-            exit !(n[0] == 8 && mean[0] < 5 && mean[5] > 15 && mean[5] < 40 && mean[10] > 30 && mean[10] < 80)
+            for (l = 5; l <= 10; l += 5) { mean[l] = times[l] > 0 ? asked[l] / times[l] : -1 }
+            printf "sleeps: %d, %d, %d; milliseconds each: %.1f, %.1f; shorter than asked for: %d\n",
+                times[0], times[5], times[10], mean[5], mean[10], short
+            exit !(calls[0] == 8 && calls[5] == 8 && calls[10] == 8 && times[0] == 0 && short == 0 && times[5] >= 8 &&
+                times[10] >= 8 && mean[5] > 2.5 && mean[5] < 7.5 && mean[10] > 5 && mean[10] < 15)
         }' <<<"$told" >>"$work/out" && [[ $codes == 000 ]]
-    t_result $? 'noise of 5 and 10 % delays a computation by about its share, and 0 % does not'
+    t_result $? 'noise of 5 and 10 % delays a computation by its share, and 0 % does not'
 
     # What is told of 10 % differs if the ranks draw independently.
-    awk '$1 == 10 { list[$2] = list[$2] " " $3 }
+    awk '$1 == 10 { list[$2] = list[$2] " " $4 }
         END { exit list[0] == "" || list[0] == list[1] }' <<<"$told"
     t_result $? 'the ranks draw delays of their own'
 fi
