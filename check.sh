@@ -27,6 +27,7 @@ han_rules                   | quick |  300 | tests/test_han_rules.sh
 load                        | quick |  600 | tests/test_load.sh
 solo                        | usual |  600 | tests/test_solo.sh
 MPI tests                   | quick | 7200 | mpi_tests
+memory                      | usual | 7200 | memory_tests
 check.sh                    | usual |  600 | tests/test_check.sh
 virtual cluster             | usual |  600 | tests/test_vcluster.sh
 bench                       | usual |  600 | tests/test_bench.sh
@@ -54,9 +55,9 @@ listed above it.  Exit code 1 when anything failed, 2 bad input.
               6 to 10 minutes   before a change is proposed; what the CI runs
                                 (2 more where packages have to be installed)
   --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
-                                many calls, past 2 GiB, fuzzing, distcheck, inside
-                                Open MPI's source tree, and whether faults put in
-                                on purpose are caught
+                                many calls, past 2 GiB, no memory, fuzzing,
+                                distcheck, inside Open MPI's source tree, and
+                                whether faults put in on purpose are caught
 
   --only TEXT   only steps whose name contains TEXT (and the build), of any depth
   --seed SEED   of what tests draw: a number from 1, or random (default: 1, so
@@ -113,6 +114,10 @@ unit_tests() {
 
 mpi_tests() {
     "$TOP/tests/run.sh" --build "$build" --depth "$HAN_CHECK_DEPTH" --seed "$HAN_CHECK_SEED"
+}
+
+memory_tests() {
+    "$TOP/tests/test_memory.sh" --build "$build" --depth "$HAN_CHECK_DEPTH"
 }
 
 # Without our CFLAGS: configure runs in it.

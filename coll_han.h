@@ -209,7 +209,7 @@ void mca_coll_han_module_scratch_release(mca_coll_han_module_t *module);
 /* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
 
 /** Reads the built-in rules; when the component opens. */
-int mca_coll_han_table_open(void);
+void mca_coll_han_table_open(void);
 
 /** Forgets all rules; when the component closes. */
 void mca_coll_han_table_close(void);

@@ -11,6 +11,7 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/threads/thread_usage.h"
 
+#include "common/coll_end.h"
 #include "common/coll_tags.h"
 
 struct message {
@@ -58,10 +59,11 @@ static void collect(mca_coll_han_module_t *module)
             return;
         }
         alarm = OBJ_NEW(alarm_t);
-        if (NULL != alarm) {
-            alarm->message = message;
-            opal_list_append(&module->alarms, &alarm->super);
+        if (NULL == alarm) {
+            coll_end("han", "the error of another rank");
         }
+        alarm->message = message;
+        opal_list_append(&module->alarms, &alarm->super);
     }
 }
 

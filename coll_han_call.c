@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/coll_end.h"
+
 /* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
 static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_stages_t *table,
                        const mca_coll_han_params_t *params, char *text, size_t length)
@@ -141,12 +143,15 @@ int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *
         HAN_COLLECTIVES(PERFORMER)
     };
     mca_coll_han_params_t params;
-    const int rc = decide(module, args, &params);
+    int rc = decide(module, args, &params);
 
-    if (OMPI_SUCCESS != rc || HAN_FALLBACK == params.algorithm) {
-        return OMPI_SUCCESS == rc ? HAN_TO_FALLBACK : rc;
+    if (OMPI_SUCCESS == rc && HAN_FALLBACK == params.algorithm) {
+        return HAN_TO_FALLBACK;
     }
-    return performers[args->collective](module, args, &params, request);
+    if (OMPI_SUCCESS == rc) {
+        rc = performers[args->collective](module, args, &params, request);
+    }
+    return coll_result(rc, "han", mca_coll_han_collective_names[args->collective], module->comm);
 }
 
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count)

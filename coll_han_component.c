@@ -180,7 +180,8 @@ static int han_register(void)
 static int han_open(void)
 {
     mca_coll_han_component.output = opal_output_open(NULL);
-    return mca_coll_han_table_open();
+    mca_coll_han_table_open();
+    return OMPI_SUCCESS;
 }
 
 static int han_close(void)

@@ -9,6 +9,7 @@
 #include "ompi/proc/proc.h"
 #include "opal/util/info.h"
 
+#include "common/coll_end.h"
 #include "common/coll_tags.h"
 
 /* Scratch memory up to this size stays with the module between calls. */
@@ -137,7 +138,7 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
     }
     module = OBJ_NEW(mca_coll_han_module_t);
     if (NULL == module) {
-        return NULL;
+        coll_end("han", "a module on %s", comm->c_name);
     }
     module->comm = comm;
     module->tune = &mca_coll_han_tune;
@@ -174,10 +175,12 @@ static int find_sockets(mca_coll_han_module_t *module)
     }
     sockets = mca_coll_han_sockets_find(module->comm, mca_coll_han_topology_group(topology, group), count,
                                         module->socket_of);
-    if (1 == sockets) {
+    if (1 >= sockets) {
         free(module->socket_of);
         module->socket_of = NULL;
-    } else if (0 == ompi_comm_rank(module->comm)) {
+        return 1 == sockets ? OMPI_SUCCESS : sockets;
+    }
+    if (0 == ompi_comm_rank(module->comm)) {
         HAN_VERBOSE(1, "coll:han: %s (cid %d): the %d ranks of this node are on %d sockets", module->comm->c_name,
                     module->comm->c_contextid, count, sockets);
     }
@@ -241,6 +244,8 @@ static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, 
     }
     if (OMPI_SUCCESS == rc) {
         rc = ompi_comm_nextcid(made, comm, NULL, &tag, NULL, false, OMPI_COMM_CID_GROUP);
+        /* All numbers are taken: that all ranks hear. */
+        rc = OMPI_ERR_OUT_OF_RESOURCE == rc ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
     }
     if (OMPI_SUCCESS != rc) {
         ompi_comm_free(&made);

@@ -7,8 +7,9 @@
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/opal_hash_table.h"
-#include "opal/mca/pmix/pmix.h"
 #include "opal/threads/mutex.h"
+
+#include "common/coll_modex.h"
 
 /*
  * What has been found, for the whole process: host name -> number, and process -> number. A host name is asked for
@@ -79,15 +80,14 @@ static int number_of_process(const opal_process_name_t *name)
     if (OPAL_SUCCESS == opal_hash_table_get_value_uint64(&nodes.processes, key, &number)) {
         return (int) (intptr_t) number - 1;
     }
-    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_HOSTNAME, name, &host, OPAL_STRING);
-    if (OPAL_SUCCESS != rc || NULL == host) {
-        return OMPI_ERR_NOT_FOUND;
+    rc = coll_modex_text(name, OPAL_PMIX_HOSTNAME, &host);
+    if (OMPI_SUCCESS != rc || NULL == host) {
+        return OMPI_SUCCESS == rc ? OMPI_ERR_NOT_FOUND : rc;
     }
     rc = number_of_host(host);
     free(host);
     if (0 <= rc
-        && OPAL_SUCCESS
-               != opal_hash_table_set_value_uint64(&nodes.processes, key, (void *) (intptr_t) (rc + 1))) {
+        && OPAL_SUCCESS != opal_hash_table_set_value_uint64(&nodes.processes, key, (void *) (intptr_t) (rc + 1))) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     return rc;

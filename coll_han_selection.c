@@ -7,6 +7,8 @@
 #include "opal/mca/base/mca_base_component_repository.h"
 #include "opal/util/argv.h"
 
+#include "common/coll_end.h"
+
 /* Without these some collective of some communicator has no module, and MPI_Init fails. */
 static const char *const needed[] = { "self", "basic", "libnbc", NULL };
 
@@ -37,7 +39,8 @@ static mca_base_component_list_item_t *find_loaded(mca_base_framework_t *framewo
 {
     mca_base_component_list_item_t *item;
 
-    OPAL_LIST_FOREACH(item, &framework->framework_components, mca_base_component_list_item_t) {
+    OPAL_LIST_FOREACH(item, &framework->framework_components, mca_base_component_list_item_t)
+    {
         if (0 == strcmp(item->cli_component->mca_component_name, name)) {
             return item;
         }
@@ -53,10 +56,11 @@ static void load_static(mca_base_framework_t *framework, const char *name)
         if (0 == strcmp(components[i]->mca_component_name, name)) {
             mca_base_component_list_item_t *item = OBJ_NEW(mca_base_component_list_item_t);
 
-            if (NULL != item) {
-                item->cli_component = components[i];
-                opal_list_append(&framework->framework_components, &item->super);
+            if (NULL == item) {
+                coll_end("han", "component %s", name);
             }
+            item->cli_component = components[i];
+            opal_list_append(&framework->framework_components, &item->super);
             return;
         }
     }
@@ -70,7 +74,8 @@ static void load_dynamic(mca_base_framework_t *framework, const char *name)
     if (OPAL_SUCCESS != mca_base_component_repository_get_components(framework, &files)) {
         return;
     }
-    OPAL_LIST_FOREACH(file, files, mca_base_component_repository_item_t) {
+    OPAL_LIST_FOREACH(file, files, mca_base_component_repository_item_t)
+    {
         if (0 == strcmp(file->ri_name, name)) {
             (void) mca_base_component_repository_open(framework, file);
             return;
@@ -137,6 +142,9 @@ int mca_coll_han_selection_widen(void)
     }
     rc = mca_base_var_set_value(variable, joined, strlen(joined) + 1, MCA_BASE_VAR_SOURCE_OVERRIDE, NULL);
 out:
+    if (OMPI_ERR_OUT_OF_RESOURCE == rc) {
+        coll_end("han", "the list of components");
+    }
     free(joined);
     opal_argv_free(list);
     return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/coll_end.h"
 #include "common/coll_wait.h"
 
 /* A stage of one segment, with what its operation needs. */
@@ -146,9 +147,13 @@ static bool work_get(const mca_coll_han_plan_t *plan, int stage, size_t segment,
     return true;
 }
 
-/* Takes note of an error; the others hear of the first before they get anything that is wrong because of it. */
+/*
+ * Takes note of an error; the others hear of the first before they get anything that is wrong because of it. A
+ * component that has no memory for its part does not take part, and its other ranks wait.
+ */
 static int noted(mca_coll_han_call_t *call, int rc)
 {
+    (void) coll_result(rc, "han", "a part of a collective", call->module->comm);
     if (OMPI_SUCCESS != rc && !call->failed) {
         call->failed = true;
         mca_coll_han_alarm_raise(call->module, rc);

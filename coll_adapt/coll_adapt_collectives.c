@@ -5,6 +5,8 @@
  */
 #include "coll_adapt.h"
 
+#include "common/coll_end.h"
+
 #define UNUSED __opal_attribute_unused__
 
 /* -- how -- */
@@ -104,15 +106,21 @@ static int do_ring(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_c
 static int dispatch(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how,
                     mca_coll_adapt_form_t form, ompi_request_t **request)
 {
+    int rc;
+
     switch ((int) how->kind) {
     case ADAPT_RING:
         how->kind = ADAPT_TREE_PIPELINE;
-        return do_ring(module, call, how, form, request);
+        rc = do_ring(module, call, how, form, request);
+        break;
     case ADAPT_RECURSIVE_DOUBLING:
-        return mca_coll_adapt_doubling(module, call, form, request);
+        rc = mca_coll_adapt_doubling(module, call, form, request);
+        break;
     default:
-        return mca_coll_adapt_op_call(module, call, how, form, request);
+        rc = mca_coll_adapt_op_call(module, call, how, form, request);
+        break;
     }
+    return coll_result(rc, "adapt", mca_coll_adapt_collective_names[call->collective], call->comm);
 }
 
 static int perform(mca_coll_base_module_t *module, const mca_coll_adapt_call_t *call, mca_coll_adapt_form_t form,

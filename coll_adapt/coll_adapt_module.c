@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/coll_end.h"
+
 static void construct(mca_coll_adapt_event_module_t *module)
 {
     memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
@@ -40,7 +42,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     }
     module = OBJ_NEW(mca_coll_adapt_event_module_t);
     if (NULL == module) {
-        return NULL;
+        coll_end("adapt", "a module on %s", comm->c_name);
     }
     mca_coll_adapt_tag_space_init(&module->tags, comm);
     module->super.coll_module_enable = module_enable;

@@ -90,7 +90,7 @@ static int take_persistent(mca_coll_adapt_tag_space_t *space, int count, uint64_
     }
     rc = agree(space);
     if (OMPI_SUCCESS == rc && !find(space, count, place)) {
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
+        rc = OMPI_ERR_TEMP_OUT_OF_RESOURCE;
     }
     return rc;
 }
@@ -116,7 +116,7 @@ int mca_coll_adapt_tags_take(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_f
     uint64_t place;
 
     if (count > tags_of[form].count) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return OMPI_ERR_TEMP_OUT_OF_RESOURCE;
     }
     if (ADAPT_PERSISTENT != form) {
         place = take_in_turn(space, form, count);

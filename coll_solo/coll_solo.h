@@ -61,6 +61,12 @@ typedef struct mca_coll_solo_component_t {
 
 OMPI_MODULE_DECLSPEC extern mca_coll_solo_component_t mca_coll_solo_component;
 
+/**
+ * A rank has no memory for its part of a call, but takes part, and all ranks hear of it. Not OMPI_ERR_OUT_OF_RESOURCE:
+ * of whoever returns that the others hear nothing, and HAN ends the job (common/coll_end.h).
+ */
+enum { SOLO_NO_MEMORY = OMPI_ERR_TEMP_OUT_OF_RESOURCE };
+
 /** The collectives' names, as in names of parameters. */
 extern const char *const mca_coll_solo_collective_names[SOLO_COLLECTIVE_COUNT];
 
@@ -158,7 +164,7 @@ enum { SOLO_FAILURE_TEXT = 160 };
  * When all have the memory: finds out about cores, groups and single copy. Collective over the communicator; what comes
  * out is the same on all ranks.
  *
- * @returns OMPI_ERR_OUT_OF_RESOURCE where a rank has no memory, or an error of a fallback
+ * @returns SOLO_NO_MEMORY where a rank has no memory, or an error of a fallback
  */
 int mca_coll_solo_meet(mca_coll_solo_module_t *module);
 
@@ -167,7 +173,7 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module);
 /** On rank 0: finds the groups, and writes them into the shared memory. */
 void mca_coll_solo_groups_find(mca_coll_solo_module_t *module);
 
-/** On every rank, when they are there: the module's maps. @returns OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE */
+/** On every rank, when they are there: the module's maps. @returns OMPI_SUCCESS or SOLO_NO_MEMORY */
 int mca_coll_solo_groups_make(mca_coll_solo_module_t *module);
 
 /** Lets go of the maps. */

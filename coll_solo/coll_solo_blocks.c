@@ -192,7 +192,7 @@ static int gather_copy(const struct blocks *blocks)
     if (module->rank == blocks->root) {
         talk.hears_all = true;
         talk.receive = streams_open(&blocks->receive, module->size, false);
-        rc = NULL == talk.receive ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+        rc = NULL == talk.receive ? SOLO_NO_MEMORY : OMPI_SUCCESS;
     } else {
         talk.says = ONE;
         talk.send = &one;
@@ -288,7 +288,7 @@ static int scatter_copy(const struct blocks *blocks)
     if (module->rank == blocks->root) {
         talk.says = ONE_EACH;
         talk.send = streams_open(&blocks->send, module->size, true);
-        rc = NULL == talk.send ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+        rc = NULL == talk.send ? SOLO_NO_MEMORY : OMPI_SUCCESS;
     } else {
         talk.hears = blocks->root;
         talk.receive = &one;
@@ -417,9 +417,7 @@ static int all_copy(const struct blocks *blocks, bool each)
         opened = mca_coll_solo_data_open(&one, blocks->send.buffer, blocks->send.count, blocks->send.datatype, true);
         talk.send = OMPI_SUCCESS == opened ? &one : NULL;
     }
-    rc = OMPI_SUCCESS != opened                      ? opened
-         : NULL == talk.receive || NULL == talk.send ? OMPI_ERR_OUT_OF_RESOURCE
-                                                     : OMPI_SUCCESS;
+    rc = OMPI_SUCCESS != opened ? opened : NULL == talk.receive || NULL == talk.send ? SOLO_NO_MEMORY : OMPI_SUCCESS;
     rc = !each && 1 < module->groups && (size_t) module->relay_slots <= module->segment_bytes
              ? talk_relayed(blocks, &talk, rc)
              : talk_all(blocks, &talk, each, rc);

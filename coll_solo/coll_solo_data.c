@@ -135,7 +135,7 @@ static int move_data(mca_coll_solo_module_t *module, bool write, int rank, mca_c
                      size_t bytes)
 {
     void *piece = mca_coll_solo_scratch(module, 0);
-    int rc = NULL == piece ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    int rc = NULL == piece ? SOLO_NO_MEMORY : OMPI_SUCCESS;
 
     for (size_t done = 0; done < bytes && OMPI_SUCCESS == rc; done += SOLO_PIECE) {
         const size_t length = bytes - done < SOLO_PIECE ? bytes - done : SOLO_PIECE;

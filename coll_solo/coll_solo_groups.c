@@ -63,7 +63,7 @@ int mca_coll_solo_groups_make(mca_coll_solo_module_t *module)
     module->relay_slot = malloc((size_t) module->size * sizeof(int));
     if (NULL == module->group_of || NULL == module->leaders || NULL == module->members || NULL == module->relay_of
         || NULL == module->relay_slot) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return SOLO_NO_MEMORY;
     }
     module->groups = 0;
     module->in_order = true;

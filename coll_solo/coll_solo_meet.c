@@ -151,7 +151,7 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module)
     }
     refused = mca_coll_solo_lowest(module, can, copies);
     if (0 > refused || 0 > copies[0]) {
-        return 0 > refused ? refused : OMPI_ERR_OUT_OF_RESOURCE;
+        return 0 > refused ? refused : SOLO_NO_MEMORY;
     }
     module->single_copy_cost = (double) copies[SINGLE_COPY] / copies[MEMCPY];
     module->single_copy = module->size == refused;

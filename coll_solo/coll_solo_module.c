@@ -7,6 +7,8 @@
 #include "ompi/group/group.h"
 #include "ompi/proc/proc.h"
 
+#include "common/coll_end.h"
+
 static const coll_fallback_slot_t slots[SOLO_COLLECTIVE_COUNT] = {
     [SOLO_BCAST] = COLL_FALLBACK_SLOT(bcast),
     [SOLO_REDUCE] = COLL_FALLBACK_SLOT(reduce),
@@ -78,7 +80,7 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
     }
     module = OBJ_NEW(mca_coll_solo_module_t);
     if (NULL == module) {
-        return NULL;
+        coll_end("solo", "a module on %s", comm->c_name);
     }
     module->comm = comm;
     module->rank = ompi_comm_rank(comm);

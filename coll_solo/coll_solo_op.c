@@ -92,7 +92,7 @@ int mca_coll_solo_reduce_range(const mca_coll_solo_reduction_t *reduction, mca_c
     mca_coll_solo_module_t *module = reduction->module;
     const size_t element = reduction->datatype->super.size, step = SOLO_PIECE / element;
     void *scratch = mca_coll_solo_scratch(module, 0), *next = mca_coll_solo_scratch(module, 1);
-    int rc = NULL == scratch || NULL == next ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+    int rc = NULL == scratch || NULL == next ? SOLO_NO_MEMORY : OMPI_SUCCESS;
 
     for (size_t first = range.first; first < range.end && OMPI_SUCCESS == rc; first += step) {
         const size_t count = range.end - first < step ? range.end - first : step;

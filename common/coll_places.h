@@ -15,21 +15,20 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/group/group.h"
 #include "opal/mca/hwloc/base/base.h"
-#include "opal/mca/pmix/pmix.h"
 
-/* Where a process is bound; NULL where it is not bound, or of another job: of those some ranks of the node may know it
- * and some not. To be freed. */
-static inline char *coll_places_get(ompi_communicator_t *comm, int rank)
+#include "common/coll_modex.h"
+
+/*
+ * Where a process is bound; NULL where it is not bound, or of another job: of those some ranks of the node may know it
+ * and some not. To be freed.
+ */
+static inline int coll_places_get(ompi_communicator_t *comm, int rank, char **place)
 {
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
-    char *place = NULL;
-    int rc;
 
-    if (name.jobid != OMPI_PROC_MY_NAME->jobid) {
-        return NULL;
-    }
-    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_LOCALITY_STRING, &name, &place, OPAL_STRING);
-    return OPAL_SUCCESS == rc ? place : NULL;
+    *place = NULL;
+    return name.jobid == OMPI_PROC_MY_NAME->jobid ? coll_modex_text(&name, OPAL_PMIX_LOCALITY_STRING, place)
+                                                  : OMPI_SUCCESS;
 }
 
 /* Numbers the ranks by what they share; returns how many numbers there are. */
@@ -59,24 +58,27 @@ static inline int coll_places_number(char *const *places, int count, opal_hwloc_
  * @param members [count] ranks of comm on this node
  * @param kinds what makes a part, such as OPAL_PROC_ON_SOCKET; the first one that divides the ranks is taken
  * @param part_of [count] the number of each rank's part, in the order in which they meet them
- * @returns the number of parts; 1 where there is but one, or it is not known (then part_of is not set)
+ * @returns the number of parts; 1 where there is but one, or it is not known (then part_of is not set); an error where
+ *          there is no memory
  */
 static inline int coll_places_find(ompi_communicator_t *comm, const int *members, int count,
                                    const opal_hwloc_locality_t *kinds, int kind_count, int *part_of)
 {
     char **places = calloc((size_t) count, sizeof(*places));
     int *first_of = malloc((size_t) count * sizeof(int));
-    int known = 0, parts = 1;
+    int known = 0, parts = 1, rc = NULL == places || NULL == first_of ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 
-    if (NULL != places && NULL != first_of) {
-        while (known < count && NULL != (places[known] = coll_places_get(comm, members[known]))) {
-            ++known;
+    while (OMPI_SUCCESS == rc && known < count) {
+        rc = coll_places_get(comm, members[known], &places[known]);
+        if (NULL == places[known]) {
+            break;
         }
-        for (int i = 0; i < kind_count && known == count && 1 == parts; ++i) {
-            parts = coll_places_number(places, count, kinds[i], first_of, part_of);
-            if (parts == count) {
-                parts = 1; /* a group of one is none */
-            }
+        ++known;
+    }
+    for (int i = 0; i < kind_count && known == count && 1 == parts; ++i) {
+        parts = coll_places_number(places, count, kinds[i], first_of, part_of);
+        if (parts == count) {
+            parts = 1; /* a group of one is none */
         }
     }
     for (int i = 0; i < known; ++i) {
@@ -84,7 +86,7 @@ static inline int coll_places_find(ompi_communicator_t *comm, const int *members
     }
     free(places);
     free(first_of);
-    return parts;
+    return OMPI_SUCCESS == rc ? parts : rc;
 }
 
 #endif

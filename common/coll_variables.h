@@ -25,6 +25,8 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
+#include "common/coll_end.h"
+
 /* An enumerator that knows its variable's name, default and range. */
 typedef struct coll_variable_enum_t {
     mca_base_var_enum_t super;
@@ -95,8 +97,7 @@ static inline bool coll_variable_lookup(const coll_variable_enum_t *self, const 
     const bool is_number = coll_variable_parse(text, &number);
 
     for (int i = 0; i < base->enum_value_count; ++i) {
-        if ((is_number && number == base->enum_values[i].value)
-            || 0 == strcasecmp(text, base->enum_values[i].string)) {
+        if ((is_number && number == base->enum_values[i].value) || 0 == strcasecmp(text, base->enum_values[i].string)) {
             *value = base->enum_values[i].value;
             return true;
         }
@@ -159,25 +160,29 @@ static inline int coll_variable_register(const mca_base_component_t *component, 
                                          bool settable, int *storage)
 {
     coll_variable_enum_t *self = OBJ_NEW(coll_variable_enum_t);
-    int count = 0, rc = OPAL_ERR_OUT_OF_RESOURCE;
+    int count = 0, rc;
 
-    if (NULL == self) {
-        return rc;
-    }
     while (NULL != values && NULL != values[count].string) {
         ++count;
     }
+    if (NULL == self) {
+        coll_end(component->mca_component_name, "parameter %s", name);
+    }
     self->super.enum_name = strdup(name);
     self->super.enum_values = calloc((size_t) count + 1, sizeof(self->super.enum_values[0]));
-    self->variable = malloc(strlen(component->mca_type_name) + strlen(component->mca_component_name) + strlen(name) + 3);
+    self->variable
+        = malloc(strlen(component->mca_type_name) + strlen(component->mca_component_name) + strlen(name) + 3);
     if (NULL == self->super.enum_name || NULL == self->super.enum_values || NULL == self->variable) {
-        goto out;
+        coll_end(component->mca_component_name, "parameter %s", name);
     }
     sprintf(self->variable, "%s_%s_%s", component->mca_type_name, component->mca_component_name, name);
     for (; self->super.enum_value_count < count; ++self->super.enum_value_count) {
         self->super.enum_values[self->super.enum_value_count] = values[self->super.enum_value_count];
-        self->super.enum_values[self->super.enum_value_count].string =
-            strdup(values[self->super.enum_value_count].string);
+        self->super.enum_values[self->super.enum_value_count].string
+            = strdup(values[self->super.enum_value_count].string);
+        if (NULL == self->super.enum_values[self->super.enum_value_count].string) {
+            coll_end(component->mca_component_name, "parameter %s", name);
+        }
     }
     self->fallback = *storage;
     self->minimum = minimum;
@@ -189,7 +194,6 @@ static inline int coll_variable_register(const mca_base_component_t *component, 
                                          settable ? MCA_BASE_VAR_FLAG_SETTABLE : 0, OPAL_INFO_LVL_5,
                                          settable ? MCA_BASE_VAR_SCOPE_ALL_EQ : MCA_BASE_VAR_SCOPE_READONLY, storage);
     rc = rc < 0 ? rc : OPAL_SUCCESS;
-out:
     OBJ_RELEASE(self); /* the variable holds its own reference */
     return rc;
 }

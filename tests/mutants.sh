@@ -13,7 +13,7 @@ readonly TOP
 . "$TOP/tests/sources.sh"
 readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
-readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules)
+readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules memory)
 
 # Seconds that a step may take: many times what any takes.  What hangs ends before, by a limit of the tests.
 readonly LIMIT=3600
@@ -25,7 +25,7 @@ tests/mutants.sh [--only TEXT] [--list]
 Shows that ./check.sh catches faults.  A mutant is HAN with one fault, put there on
 purpose: tests/mutants.list says where, and how to add one.  For each of them, in a
 copy in build/mutants/tree, builds HAN and runs unit tests, MPI tests, and those of
-solo, of loading and of rules, as in ./check.sh, until the first failure; what the
+solo, of loading, of rules and without memory, as in ./check.sh, until the first failure; what the
 list names is tried first.  Takes 10 to 20 minutes on two cores.
 
   --only TEXT   only mutants whose name contains TEXT
@@ -123,6 +123,8 @@ try_step() {                        # try_step LOG STEP [RUN]
             cat tests/unit_*.log >>"$log" || : ;;
         mpi)
             under_limit "$log" tests/run.sh --build . --depth usual --stop ${3:+--only "$3"} || status=$? ;;
+        memory)
+            under_limit "$log" tests/test_memory.sh --build . --depth usual || status=$? ;;
         *)
             BUILD=$TREE COMPONENTS=$TREE/components under_limit "$log" "tests/test_$step.sh" || status=$? ;;
     esac

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What happens where one rank gets no memory: of the allocations that our components make there during a call, one
+ * fails. Then either all ranks return, with an error or the right result, and the next call is right; or the job ends.
+ * Which of the two, and whether it ends with a message and in time, test_memory.sh looks at.
+ *
+ *   mpi_memory --only 3 --victim 1 --fail 5    in the fourth kind of calls; the fifth allocation of rank 1 and, on new
+ *                                              communicators, each one behind it
+ *   mpi_memory ... --later                     not in a communicator's first call, but in its third
+ *   mpi_memory ... --init                      in MPI_Init, the fifth alone
+ *   mpi_memory --list                          the kinds of calls
+ */
+#define _GNU_SOURCE /* dladdr */
+#include <dlfcn.h>
+#include <errno.h>
+
+#define T_TEXT 1024
+#include "mpi_test.h"
+
+#include "check.h"
+
+static long only = 0;
+static long victim = 0;
+static long first = 1;
+static long later = 0;
+static long init = 0;
+static long size = 5;
+static long list = 0;
+
+/* ---- allocations ---- */
+
+static struct {
+    bool armed;
+    long number; /* of the one that fails */
+    long seen;
+} fault;
+
+static bool is_ours(const void *code)
+{
+    static const char *const components[] = { "mca_coll_han", "mca_coll_adapt", "mca_coll_solo" };
+    Dl_info info;
+
+    for (size_t i = 0; i < CHECK_COUNT(components) && 0 != dladdr(code, &info) && NULL != info.dli_fname; ++i) {
+        if (NULL != strstr(info.dli_fname, components[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool fails(const void *caller)
+{
+    if (!fault.armed || !is_ours(caller) || ++fault.seen != fault.number) {
+        return false;
+    }
+    errno = ENOMEM;
+    return true;
+}
+
+#define IN_PLACE_OF_THE_LIBRARYS __attribute__((visibility("default")))
+
+/* Of the C library, which has them under these names, too. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+
+IN_PLACE_OF_THE_LIBRARYS void *malloc(size_t bytes)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+}
+
+IN_PLACE_OF_THE_LIBRARYS void *calloc(size_t count, size_t bytes)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
+}
+
+IN_PLACE_OF_THE_LIBRARYS void *realloc(void *memory, size_t bytes)
+{
+    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
+}
+
+/* ---- calls ---- */
+
+static struct call make_call(MPI_Comm comm)
+{
+    struct call c = { .collective = &collectives[only / FORMS], .form = (enum form)(only % FORMS), .root = 0 };
+    size_t v = 0;
+
+    while (!collective_suits(c.collective, &variants[v])) {
+        ++v;
+    }
+    c.variant = &variants[v];
+    c.units = 0 == strcmp("barrier", c.collective->name) ? 0 : (size_t) size;
+    c.key = (uint64_t) t.seed;
+    call_on(&c, comm);
+    return c;
+}
+
+static void run_right(MPI_Comm comm, const char *what)
+{
+    struct call c = make_call(comm);
+
+    call_run(&c);
+    t_expect(!c.failed, "%s call: %s", what, c.why);
+}
+
+/* False where no rank has got so far. */
+static bool one_fails(void)
+{
+    struct call c;
+    MPI_Comm comm;
+    bool reached;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    for (int i = 0; i < 2 && later; ++i) {
+        run_right(comm, "an earlier");
+    }
+    c = make_call(comm);
+    fault.seen = 0;
+    fault.armed = victim == t.rank;
+    call_start(&c);
+    call_wait(&c);
+    fault.armed = false;
+    c.failed = false;
+    if (MPI_SUCCESS == c.code) {
+        call_check(&c);
+    } else {
+        call_check_guards(&c);
+    }
+    t_expect(!c.failed, "allocation %ld: %s", fault.number, c.why);
+    call_close(&c);
+    reached = 0 > t_agree(fault.seen >= fault.number ? -1 : 0);
+    if (reached) {
+        run_right(comm, "the next");
+    }
+    T_MPI(MPI_Comm_free(&comm));
+    return reached;
+}
+
+static void each_fails(void)
+{
+    bool reached = true;
+
+    for (fault.number = first; reached && t_agree(!t.verdict.failed); ++fault.number) {
+        if (0 == t.rank) {
+            printf("# allocation %ld\n", fault.number);
+            fflush(stdout);
+        }
+        alarm(T_LIMIT);
+        reached = one_fails();
+    }
+}
+
+static void list_kinds(void)
+{
+    for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
+        printf("%d %s %s\n", i, collectives[i / FORMS].name, form_names[i % FORMS]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_option options[]
+        = { { "--only", true, &only },    { "--victim", true, &victim }, { "--fail", true, &first },
+            { "--later", false, &later }, { "--init", false, &init },    { "--units", true, &size },
+            { "--list", false, &list } };
+    static const struct t_behaviour behaviours[]
+        = { { "where a rank gets no memory, all return and go on", each_fails, 0 } };
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    t_options(argc, argv, options, CHECK_COUNT(options));
+    if (list || 0 > only || COLLECTIVES * FORMS <= only) {
+        list_kinds();
+        return list ? 0 : 1;
+    }
+    fault.number = first;
+    fault.armed = init && NULL != rank && victim == strtol(rank, NULL, 10);
+    MPI_Init(&argc, &argv);
+    fault.armed = false;
+    t_begin();
+    if (init) {
+        long reached = fault.seen >= fault.number ? -1 : 0;
+
+        t_start(0, "where a rank gets no memory in MPI_Init, the job goes on");
+        run_right(MPI_COMM_WORLD, "the first");
+        reached = t_agree(reached);
+        if (0 == t.rank) {
+            printf("# allocation %ld %s\n", fault.number, 0 > reached ? "failed" : "was not reached");
+        }
+        t_end();
+    } else {
+        t_run(behaviours, CHECK_COUNT(behaviours));
+    }
+    return t_finish("MPI_Finalize returns");
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One rank gets no memory: see --help.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -euo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+# shellcheck source=tests/job.sh
+. "$HERE/job.sh"
+# shellcheck source=tests/choices.sh
+. "$HERE/choices.sh"
+
+# Seconds for a job: it takes one, or ends in the time limit of its own.
+readonly LIMIT=120
+readonly RANKS=4 LEADER=0 OTHER=3   # two on each of two nodes
+readonly SHORT=300 LONG=50000       # units of 4 bytes or more
+
+usage() {
+    cat <<'END'
+tests/test_memory.sh [--build DIR] [--depth DEPTH] [--only TEXT]
+
+In a call of a collective, one allocation of our components fails on one rank:
+the first, the second, and so on until none is left.  Each time, either all
+ranks return, with an error or the right result, and the next call is right; or
+the job ends, with one message that says what there is no memory for.
+
+  --build DIR   build folder (default: the current one, or the one above it)
+  --depth DEPTH quick, usual: some collectives, some allocations; all: all, in the
+                first call of a communicator and in its third, short and long ones
+  --only TEXT   only lines that contain TEXT
+
+Exit code 0 pass, 1 fail, 77 the machine allows no virtual nodes.
+END
+}
+
+build='' depth=all only='' cluster=tm$$ tmp=''
+
+say() {
+    printf 'test_memory.sh: %s\n' "$*" >&2
+}
+
+# ---------------------------------------------------------------- jobs
+
+run() {                             # run OPTIONS...: sets status
+    status=0
+    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn $((RANKS / 2)) --np "$RANKS" \
+        --mca coll_solo_start 0 -- "$build/tests/mpi_memory" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+}
+
+# The job has gone on, or has ended as it should: mpirun's exit code is MPI_ERR_NO_MEM.
+went_on() {
+    ((status == 0)) && grep -q '^1\.\.' "$tmp/out" && ! grep -q '^not ok' "$tmp/out"
+}
+
+was_ended() {
+    ((status == 39)) && [[ $(grep -c 'coll:[a-z]*: rank [0-9]*: no memory for .*; the job ends' "$tmp/err") == 1 ]]
+}
+
+# Each job makes one allocation after the other fail until it is ended; the next one goes on behind that.
+each_fails() {                      # each_fails STEP OPTIONS...
+    local step=$1 number=1 status
+    shift
+    while :; do
+        run "$@" --fail "$number"
+        ! went_on || return 0
+        was_ended || return 1
+        number=$(($(sed -n 's/^# allocation //p' "$tmp/out" | tail -n 1) + step))
+    done
+}
+
+# In MPI_Init, by itself each.
+each_fails_in_init() {              # each_fails_in_init STEP OPTIONS...
+    local step=$1 number=1 status
+    shift
+    while :; do
+        run "$@" --init --fail "$number"
+        if went_on && grep -q 'was not reached' "$tmp/out"; then
+            ((number > 1))
+            return
+        fi
+        went_on || was_ended || return 1
+        number=$((number + step))
+    done
+}
+
+# ---------------------------------------------------------------- main
+
+line() {                            # line TEXT COMMAND...
+    local text=$1
+    shift
+    [[ $text != *"$only"* ]] || t_check "$text" "$@"
+}
+
+# Some of all: as many jobs as take half a minute.
+some_lines() {
+    local number name form step=9
+    while read -r number name form; do
+        case $name-$form in
+            bcast-blocking | allreduce-blocking | alltoall-blocking | gather-nonblocking | allgather-persistent)
+                line "$name, $form, the first call, on a leader" each_fails $step --only "$number" --victim $LEADER \
+                    --units $LONG
+                line "$name, $form, a later call, on another rank" each_fails 2 --only "$number" --victim $OTHER \
+                    --units $SHORT --later ;;
+        esac
+    done <"$tmp/kinds"
+    line "MPI_Init" each_fails_in_init 60 --victim $OTHER
+}
+
+all_lines() {
+    local number name form
+    while read -r number name form; do
+        line "$name, $form, the first call, long, on a leader" each_fails 1 --only "$number" --victim $LEADER --units $LONG
+        line "$name, $form, the first call, short, on another rank" each_fails 1 --only "$number" --victim $OTHER \
+            --units $SHORT
+        line "$name, $form, a later call, short, on a leader" each_fails 1 --only "$number" --victim $LEADER \
+            --units $SHORT --later
+        line "$name, $form, a later call, long, on another rank" each_fails 1 --only "$number" --victim $OTHER \
+            --units $LONG --later
+    done <"$tmp/kinds"
+    line "MPI_Init" each_fails_in_init 1 --victim $LEADER
+}
+
+find_build() {
+    local folder
+    for folder in "${build:-${BUILD:-.}}" ..; do
+        if [[ -d $folder/components && -x $folder/tests/mpi_memory ]]; then
+            build=$(realpath -- "$folder")
+            return
+        fi
+    done
+    say "no folder with components/ and tests/mpi_memory: 'make check-mpi' makes both, --build names another"
+    exit 2
+}
+
+clean_up() {
+    trap '' INT TERM
+    job_end
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
+    [[ -z $tmp ]] || rm -rf -- "$tmp"
+}
+
+main() {
+    local status=0
+    while (($#)); do
+        case $1 in
+            --build) build=${2:?--build needs a folder}; shift 2 ;;
+            --depth)
+                depth=${2:-}
+                depth_known "$depth" || { say "--depth '$depth': it is one of: $DEPTHS"; exit 2; }
+                shift 2 ;;
+            --only) only=${2:?--only needs a text}; shift 2 ;;
+            --help | -h) usage; exit 0 ;;
+            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
+        esac
+    done
+    command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+    find_build
+    trap clean_up EXIT
+    trap 'exit 130' INT TERM
+    tmp=$(mktemp -d)
+    t_notes=("$tmp/out" "$tmp/err")
+    "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none >"$tmp/out" 2>&1 || status=$?
+    if ((status == 77)); then
+        echo "1..0 # SKIP $(<"$tmp/out")"
+        exit 77
+    elif ((status != 0)); then
+        cat "$tmp/out" >&2
+        exit 1
+    fi
+    export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
+    "$build/tests/mpi_memory" --list >"$tmp/kinds"
+    if [[ $depth == all ]]; then all_lines; else some_lines; fi
+    echo "1..$count"
+    exit "$failed"
+}
+
+main "$@"
