@@ -149,10 +149,10 @@ typedef struct mca_coll_han_tree_t {
 
 struct mca_coll_han_tune_t;
 
-/** Name of the module's class: the tuner knows by it that a module is HAN's. */
-#define MCA_COLL_HAN_CLASS "mca_coll_han_module_t"
+/** Name of the module's class; Open MPI's own HAN has another: the tuner knows by it that a module is this one's. */
+#define MCA_COLL_HAN_CLASS "han_module_t"
 
-typedef struct mca_coll_han_module_t {
+typedef struct han_module_t {
     mca_coll_base_module_t super;
     const struct mca_coll_han_tune_t *tune;
     ompi_communicator_t *comm;
@@ -173,9 +173,9 @@ typedef struct mca_coll_han_module_t {
     opal_list_t alarms;                  /**< that have come early */
     void *scratch;                       /**< temporary memory kept between calls */
     size_t scratch_bytes;
-} mca_coll_han_module_t;
+} han_module_t;
 
-OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(mca_coll_han_module_t);
+OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(han_module_t);
 
 int mca_coll_han_init_query(bool enable_progress_threads, bool enable_mpi_threads);
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority);
@@ -185,10 +185,10 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
  *
  * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
  */
-int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange);
+int mca_coll_han_module_topology(han_module_t *module, bool exchange);
 
 /** Makes the sub-communicators, at the first call; collective over the communicator. */
-int mca_coll_han_module_levels(mca_coll_han_module_t *module);
+int mca_coll_han_module_levels(han_module_t *module);
 
 struct mca_coll_han_stages_t;
 
@@ -196,15 +196,15 @@ struct mca_coll_han_stages_t;
  * The submodule to use at a level: the wanted one, or where it is not there, or has not all operations of a table, the
  * first that has (which is said, once). NULL where this rank has no part in the level, and where none serves.
  */
-mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
+mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
                                                       const struct mca_coll_han_stages_t *table);
 
 /** Temporary memory of the module, good until it is released; NULL where memory is short. */
-void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes);
+void *mca_coll_han_module_scratch(han_module_t *module, size_t bytes);
 
 /** The end of a call that has taken scratch memory: a little is kept for the next one, much is freed. */
-void mca_coll_han_module_scratch_release(mca_coll_han_module_t *module);
+void mca_coll_han_module_scratch_release(han_module_t *module);
 
 /* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
 
@@ -220,20 +220,20 @@ void mca_coll_han_table_close(void);
  *
  * @returns an error only where communication fails; a bad file is told, once, and is not used
  */
-int mca_coll_han_table_settle_job(const mca_coll_han_module_t *module);
+int mca_coll_han_table_settle_job(const han_module_t *module);
 
 /**
  * Settles the same for a communicator, at the first call; without communication where all ranks are of one job.
  *
  * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
  */
-int mca_coll_han_table_settle(mca_coll_han_module_t *module, bool exchange);
+int mca_coll_han_table_settle(han_module_t *module, bool exchange);
 
 /**
  * What the rules say of a call on a module's communicator, whose topology and rules are known. A rule of the file whose
  * algorithm does not serve the call leaves it to the built-in rules.
  */
-int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
+int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params);
 
 /* -- coll_han_segments.c ------------------------------------------------------------------------------------------- */
@@ -262,7 +262,7 @@ typedef struct mca_coll_han_memory_t {
  * which segments are packed and from which they are unpacked in their order.
  */
 typedef struct mca_coll_han_segments_t {
-    mca_coll_han_module_t *module;
+    han_module_t *module;
     ompi_datatype_t *unit; /**< MPI_BYTE, or the type of the elements */
     size_t count;          /**< units of the message */
     size_t length;         /**< units of a segment; the last may be shorter */
@@ -279,7 +279,7 @@ static inline size_t mca_coll_han_segments_count(size_t count, size_t length)
 }
 
 /** Cuts the message of a call into segments of about fs packed bytes; 0: it stays whole. No memory is needed yet. */
-void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module,
+void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, han_module_t *module,
                                const mca_coll_adapt_call_t *call, size_t fs);
 
 /**
@@ -331,7 +331,7 @@ typedef struct mca_coll_han_watch_t {
 
 /** What the stages of one call share: the context of a plan. */
 typedef struct mca_coll_han_call_t {
-    mca_coll_han_module_t *module;
+    han_module_t *module;
     ompi_op_t *op;
     mca_coll_base_module_t *submodules[HAN_LEVEL_COUNT]; /**< NULL: no part in the level */
     int roots[HAN_LEVEL_COUNT];                          /**< ranks in the levels' communicators */
@@ -364,10 +364,10 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
  * What it passes on is wrong then, and components inside the levels do not tell: therefore it tells all other ranks
  * first.
  */
-void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc);
+void mca_coll_han_alarm_raise(han_module_t *module, int rc);
 
 /** At the end of each such call. @returns rc, or the error of a rank that has told of this call */
-int mca_coll_han_alarm_heed(mca_coll_han_module_t *module, int rc);
+int mca_coll_han_alarm_heed(han_module_t *module, int rc);
 
 /* -- coll_han_levels.c --------------------------------------------------------------------------------------------- */
 
@@ -388,8 +388,8 @@ const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t colle
  *
  * @param call of a barrier too, where nothing in it counts
  */
-int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                        const mca_coll_adapt_call_t *call, const mca_coll_han_params_t *params);
+int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collective, const mca_coll_adapt_call_t *call,
+                        const mca_coll_han_params_t *params);
 
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
@@ -407,11 +407,11 @@ typedef struct mca_coll_han_tune_t {
      * @param params kept by the caller; NULL: as the rules and the user say
      * @param watch of calls that go level by level: gets what the steps have cost; NULL: nobody wants to know
      */
-    void (*force)(mca_coll_han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
+    void (*force)(han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
     /** Makes the topology and the levels, as the first call would. Collective over the module's communicator. */
-    int (*prepare)(mca_coll_han_module_t *module);
+    int (*prepare)(han_module_t *module);
     /** Whether a component can be used at a level, on this rank. */
-    bool (*has)(mca_coll_han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
+    bool (*has)(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
     const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
 } mca_coll_han_tune_t;
 
@@ -420,13 +420,13 @@ extern const mca_coll_han_tune_t mca_coll_han_tune;
 /* -- coll_han_entry.c ---------------------------------------------------------------------------------------------- */
 
 /** Gives the module its functions. */
-void mca_coll_han_entry_install(mca_coll_han_module_t *module);
+void mca_coll_han_entry_install(han_module_t *module);
 
 /** Keeps what did the collectives until now; false where one of them had nobody. */
-bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communicator_t *comm);
+bool mca_coll_han_entry_save(han_module_t *module, const ompi_communicator_t *comm);
 
 /** Lets go of what save has kept. */
-void mca_coll_han_entry_forget(mca_coll_han_module_t *module);
+void mca_coll_han_entry_forget(han_module_t *module);
 
 /* -- coll_han_call.c ----------------------------------------------------------------------------------------------- */
 
@@ -439,7 +439,7 @@ enum { HAN_TO_FALLBACK = INT_MAX };
  * @param request of the nonblocking and persistent forms
  * @returns HAN_TO_FALLBACK where nothing has been done, and the fallback is to do the call; OMPI_SUCCESS; or an error
  */
-int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 
 /** Of a rank's block: elements. */
 static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int rank)
@@ -459,7 +459,7 @@ static inline mca_coll_adapt_data_t mca_coll_han_side_whole(const mca_coll_han_s
 /* -- coll_han_{bcast,reduce,allreduce,barrier,allgather,reduce_scatter,alltoall,gather,scatter,scan}.c ------------- */
 
 /** Performs a call by an algorithm that fits it; as mca_coll_han_call, but never the fallback. */
-typedef int mca_coll_han_performer_t(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+typedef int mca_coll_han_performer_t(han_module_t *module, const mca_coll_han_args_t *args,
                                      const mca_coll_han_params_t *params, ompi_request_t **request);
 
 mca_coll_han_performer_t mca_coll_han_perform_bcast, mca_coll_han_perform_reduce, mca_coll_han_perform_allreduce,
@@ -467,8 +467,7 @@ mca_coll_han_performer_t mca_coll_han_perform_bcast, mca_coll_han_perform_reduce
     mca_coll_han_perform_alltoall, mca_coll_han_perform_gather, mca_coll_han_perform_scatter, mca_coll_han_perform_scan;
 
 /** An allreduce through the leaders. */
-int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
-                                   ompi_request_t **request);
+int mca_coll_han_allreduce_leaders(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 
 /* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
 
@@ -479,7 +478,7 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *module, const mca_coll
  *
  * @param request of the nonblocking and persistent forms
  */
-int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
 extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduce_stages, mca_coll_han_allreduce_stages,
@@ -492,7 +491,7 @@ extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduc
  * all ranks of a node send to one other node at a time, and no two of them to one rank; so every node receives from one
  * other node, and no link is asked for more than it carries.
  */
-int mca_coll_han_exchange(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 
 /* -- coll_han_leaders.c -------------------------------------------------------------------------------------------- */
 
@@ -517,7 +516,7 @@ typedef struct mca_coll_han_parts_t {
     ptrdiff_t stride;
 } mca_coll_han_parts_t;
 
-mca_coll_han_leaders_t mca_coll_han_leaders_begin(const mca_coll_han_module_t *module, const mca_coll_han_args_t *args);
+mca_coll_han_leaders_t mca_coll_han_leaders_begin(const han_module_t *module, const mca_coll_han_args_t *args);
 
 /** Memory for so many operands of this many elements. */
 mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders, int parts, size_t count,
@@ -564,13 +563,12 @@ mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t firs
  * A gather or a scatter: the root and the leaders of the other nodes write their schedules, each with the block that is
  * its own; what other ranks do with their leader is written here.
  */
-int mca_coll_han_leaders_rooted(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+int mca_coll_han_leaders_rooted(han_module_t *module, const mca_coll_han_args_t *args,
                                 void (*fill_root)(mca_coll_han_leaders_t *leaders),
                                 void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
                                 ompi_request_t **request);
 
 /** Ends the schedule, and performs it. */
-int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const mca_coll_han_module_t *module,
-                                 ompi_request_t **request);
+int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const han_module_t *module, ompi_request_t **request);
 
 #endif

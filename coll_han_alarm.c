@@ -27,7 +27,7 @@ typedef struct alarm_t {
 static OBJ_CLASS_INSTANCE(alarm_t, opal_list_item_t, NULL, NULL);
 
 /* A message that cannot be sent leaves nothing to be done: the first error is returned. */
-void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc)
+void mca_coll_han_alarm_raise(han_module_t *module, int rc)
 {
     const struct message message = { .call = module->levels_calls, .code = rc };
     const int rank = ompi_comm_rank(module->comm);
@@ -41,7 +41,7 @@ void mca_coll_han_alarm_raise(mca_coll_han_module_t *module, int rc)
 }
 
 /* All that have come. */
-static void collect(mca_coll_han_module_t *module)
+static void collect(han_module_t *module)
 {
     const int tag = coll_tag(COLL_TAGS_ALARM);
     ompi_status_public_t status;
@@ -71,7 +71,7 @@ static void collect(mca_coll_han_module_t *module)
  * A look that finds nothing would give the core away where ranks are more than cores: a turn of all the others, at the
  * end of each call. The setting is the process's, so with threads it is left as it is.
  */
-static void collect_at_once(mca_coll_han_module_t *module)
+static void collect_at_once(han_module_t *module)
 {
     const bool alone = !opal_using_threads();
     const bool yields = alone && opal_progress_set_yield_when_idle(false);
@@ -83,7 +83,7 @@ static void collect_at_once(mca_coll_han_module_t *module)
 }
 
 /* Of later calls they are kept: other ranks may be ahead. Those of earlier ones came too late. */
-int mca_coll_han_alarm_heed(mca_coll_han_module_t *module, int rc)
+int mca_coll_han_alarm_heed(han_module_t *module, int rc)
 {
     alarm_t *alarm, *next;
 

@@ -10,7 +10,7 @@
 
 /* -- tree -- */
 
-static int by_tree(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
                    ompi_request_t **request)
 {
     const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
@@ -201,7 +201,7 @@ static void fill_member(mca_coll_han_leaders_t *leaders, const struct blocks *bl
     unpack(leaders, blocks);
 }
 
-static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t own = MPI_IN_PLACE == args->send.buffer
@@ -215,7 +215,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_allgather(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+int mca_coll_han_perform_allgather(han_module_t *han, const mca_coll_han_args_t *args,
                                    const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     return HAN_TREE == params->algorithm ? by_tree(han, args, params, request) : by_leaders(han, args, request);

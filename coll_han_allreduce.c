@@ -26,8 +26,7 @@ const mca_coll_han_stages_t mca_coll_han_up_allreduce_stages = { up_stages, NULL
  * Each leader combines what the ranks of its node have, and sends it to all others; all combine the same operands in
  * the same order.
  */
-int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                                   ompi_request_t **request)
+int mca_coll_han_allreduce_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     mca_coll_adapt_schedule_t *schedule = &leaders.schedule;
@@ -54,7 +53,7 @@ int mca_coll_han_allreduce_leaders(mca_coll_han_module_t *han, const mca_coll_ha
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_allreduce(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+int mca_coll_han_perform_allreduce(han_module_t *han, const mca_coll_han_args_t *args,
                                    const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_han_side_t *side = &args->recv;

@@ -106,7 +106,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t g
     mca_coll_adapt_schedule_copy(schedule, blocks_at(&tables.wanted, 0, all), wanted);
 }
 
-static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t given = mca_coll_han_side_blocks(&args->send, 0, leaders.topology->size),
@@ -120,7 +120,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_alltoall(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+int mca_coll_han_perform_alltoall(han_module_t *han, const mca_coll_han_args_t *args,
                                   const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     return HAN_LEADERS == params->algorithm ? by_leaders(han, args, request)

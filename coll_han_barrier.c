@@ -3,7 +3,7 @@
  * nothing: level by level (sr ia sb), or through the leaders. */
 #include "coll_han.h"
 
-int mca_coll_han_perform_barrier(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+int mca_coll_han_perform_barrier(han_module_t *han, const mca_coll_han_args_t *args,
                                  const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_adapt_call_t call = mca_coll_adapt_barrier_call(han->comm);

@@ -17,8 +17,8 @@ static const mca_coll_han_stage_t stages_at_root[] = {
 
 const mca_coll_han_stages_t mca_coll_han_bcast_stages = { stages, stages_at_root, 2 };
 
-int mca_coll_han_perform_bcast(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                               const mca_coll_han_params_t *params, ompi_request_t **request)
+int mca_coll_han_perform_bcast(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+                               ompi_request_t **request)
 {
     const mca_coll_han_side_t *side = &args->recv;
     const mca_coll_adapt_call_t call

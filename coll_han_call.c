@@ -8,7 +8,7 @@
 #include "common/coll_end.h"
 
 /* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
-static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_stages_t *table,
+static void say_levels(const han_module_t *module, const mca_coll_han_stages_t *table,
                        const mca_coll_han_params_t *params, char *text, size_t length)
 {
     const bool adapt = HAN_ADAPT == params->imod && NULL != module->adapt;
@@ -34,8 +34,7 @@ static void say_levels(const mca_coll_han_module_t *module, const mca_coll_han_s
 }
 
 /* Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
-static void say(const mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
-                const mca_coll_han_params_t *params)
+static void say(const han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_params_t *params)
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
     const mca_coll_han_stages_t *table = mca_coll_han_stages(input->collective, params->algorithm);
@@ -96,7 +95,7 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
 }
 
 /* Decides how a call is done, and says so to who wants to know. */
-static int decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, mca_coll_han_params_t *params)
+static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_coll_han_params_t *params)
 {
     int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
     const mca_coll_han_topology_t *topology = &module->topology;
@@ -135,7 +134,7 @@ static int decide(mca_coll_han_module_t *module, const mca_coll_han_args_t *args
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_call(mca_coll_han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     static mca_coll_han_performer_t *const performers[HAN_COLLECTIVE_COUNT] = {
 #define PERFORMER(number, name, parameters, arguments, send, recv, op, root, performer)                                \

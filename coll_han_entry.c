@@ -15,7 +15,7 @@
 #define ENTRY_POINTS(number, name, parameters, arguments, send_side, recv_side, op_, root_, performer)                 \
     static int name##_blocking(EXPAND parameters ompi_communicator_t *comm, mca_coll_base_module_t *module)            \
     {                                                                                                                  \
-        mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
+        han_module_t *han = (han_module_t *) module;                                                                   \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_BLOCKING];                         \
         const mca_coll_han_args_t args = { HAN_##number, HAN_BLOCKING, send_side, recv_side, op_, root_ };             \
         const int rc = mca_coll_han_call(han, &args, NULL);                                                            \
@@ -26,7 +26,7 @@
     static int name##_nonblocking(EXPAND parameters ompi_communicator_t *comm, ompi_request_t **request,               \
                                   mca_coll_base_module_t *module)                                                      \
     {                                                                                                                  \
-        mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
+        han_module_t *han = (han_module_t *) module;                                                                   \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_NONBLOCKING];                      \
         const mca_coll_han_args_t args = { HAN_##number, HAN_NONBLOCKING, send_side, recv_side, op_, root_ };          \
         const int rc = mca_coll_han_call(han, &args, request);                                                         \
@@ -37,7 +37,7 @@
     static int name##_persistent(EXPAND parameters ompi_communicator_t *comm, struct ompi_info_t *info,                \
                                  ompi_request_t **request, mca_coll_base_module_t *module)                             \
     {                                                                                                                  \
-        mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;                                                 \
+        han_module_t *han = (han_module_t *) module;                                                                   \
         const mca_coll_han_fallback_t *fallback = &han->fallbacks[HAN_##number][HAN_PERSISTENT];                       \
         const mca_coll_han_args_t args = { HAN_##number, HAN_PERSISTENT, send_side, recv_side, op_, root_ };           \
         const int rc = mca_coll_han_call(han, &args, request);                                                         \
@@ -49,7 +49,7 @@
 
 HAN_COLLECTIVES(ENTRY_POINTS)
 
-void mca_coll_han_entry_install(mca_coll_han_module_t *module)
+void mca_coll_han_entry_install(han_module_t *module)
 {
 #define INSTALL(number, name, parameters, arguments, send, recv, op, root, performer)                                  \
     module->super.coll_##name = name##_blocking;                                                                       \
@@ -65,7 +65,7 @@ void mca_coll_han_entry_install(mca_coll_han_module_t *module)
 
 static const coll_fallback_slot_t slots[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT] = { HAN_COLLECTIVES(SLOTS) };
 
-bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communicator_t *comm)
+bool mca_coll_han_entry_save(han_module_t *module, const ompi_communicator_t *comm)
 {
     bool complete = true;
 
@@ -79,7 +79,7 @@ bool mca_coll_han_entry_save(mca_coll_han_module_t *module, const ompi_communica
     return complete;
 }
 
-void mca_coll_han_entry_forget(mca_coll_han_module_t *module)
+void mca_coll_han_entry_forget(han_module_t *module)
 {
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
         for (int form = 0; form < HAN_FORM_COUNT; ++form) {

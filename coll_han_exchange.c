@@ -28,7 +28,7 @@ static mca_coll_adapt_data_t block_of(const mca_coll_han_args_t *args, bool send
  * Writes the messages of a side and adds up their bytes: with all other ranks or only with the root, in the order in
  * which a rank sends (step 1) or receives (step -1), its own node's last. Empty ones are left out, on both ends.
  */
-static size_t add_side(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args, bool send,
+static size_t add_side(const han_module_t *han, const mca_coll_han_args_t *args, bool send,
                        mca_coll_adapt_schedule_t *schedule)
 {
     const mca_coll_han_topology_t *topology = &han->topology;
@@ -63,8 +63,7 @@ static size_t add_side(const mca_coll_han_module_t *han, const mca_coll_han_args
 }
 
 /* Copies the own block, which in place is where it belongs. */
-static void add_own_block(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                          mca_coll_adapt_schedule_t *schedule)
+static void add_own_block(const han_module_t *han, const mca_coll_han_args_t *args, mca_coll_adapt_schedule_t *schedule)
 {
     const int rank = ompi_comm_rank(han->comm);
 
@@ -74,7 +73,7 @@ static void add_own_block(const mca_coll_han_module_t *han, const mca_coll_han_a
     }
 }
 
-int mca_coll_han_exchange(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     const mca_coll_han_topology_t *topology = &han->topology;
     const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);

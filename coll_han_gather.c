@@ -64,8 +64,8 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
     }
 }
 
-int mca_coll_han_perform_gather(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                                const mca_coll_han_params_t *params, ompi_request_t **request)
+int mca_coll_han_perform_gather(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+                                ompi_request_t **request)
 {
     return HAN_LEADERS == params->algorithm ? mca_coll_han_leaders_rooted(han, args, fill_root, fill_leader, request)
                                             : mca_coll_han_exchange(han, args, request);

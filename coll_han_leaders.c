@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-mca_coll_han_leaders_t mca_coll_han_leaders_begin(const mca_coll_han_module_t *module, const mca_coll_han_args_t *args)
+mca_coll_han_leaders_t mca_coll_han_leaders_begin(const han_module_t *module, const mca_coll_han_args_t *args)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
@@ -23,8 +23,7 @@ mca_coll_han_leaders_t mca_coll_han_leaders_begin(const mca_coll_han_module_t *m
     };
 }
 
-int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const mca_coll_han_module_t *module,
-                                 ompi_request_t **request)
+int mca_coll_han_leaders_perform(mca_coll_han_leaders_t *leaders, const han_module_t *module, ompi_request_t **request)
 {
     mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_PART);
     return module->adapt->perform(module->adapt, &leaders->schedule, (mca_coll_adapt_form_t) leaders->args->form,
@@ -63,7 +62,7 @@ mca_coll_han_parts_t mca_coll_han_leaders_packed(mca_coll_han_leaders_t *leaders
     };
 }
 
-int mca_coll_han_leaders_rooted(mca_coll_han_module_t *module, const mca_coll_han_args_t *args,
+int mca_coll_han_leaders_rooted(han_module_t *module, const mca_coll_han_args_t *args,
                                 void (*fill_root)(mca_coll_han_leaders_t *leaders),
                                 void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
                                 ompi_request_t **request)

@@ -101,8 +101,8 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : table->count - 1;
 }
 
-static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_stages_t *table,
-                      const mca_coll_adapt_call_t *todo, const mca_coll_han_params_t *params)
+static int run_levels(han_module_t *module, const mca_coll_han_stages_t *table, const mca_coll_adapt_call_t *todo,
+                      const mca_coll_han_params_t *params)
 {
     mca_coll_han_call_t call = { .module = module, .op = todo->op };
     mca_coll_han_plan_t plan;
@@ -131,8 +131,8 @@ static int run_levels(mca_coll_han_module_t *module, const mca_coll_han_stages_t
     return rc;
 }
 
-int mca_coll_han_levels(mca_coll_han_module_t *module, mca_coll_han_collective_t collective,
-                        const mca_coll_adapt_call_t *call, const mca_coll_han_params_t *params)
+int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collective, const mca_coll_adapt_call_t *call,
+                        const mca_coll_han_params_t *params)
 {
     const mca_coll_han_stages_t *table = mca_coll_han_stages(collective, params->algorithm);
     char token = 0;

@@ -17,7 +17,7 @@ enum { SCRATCH_KEPT = 8 << 20 };
 
 /* -- life of a module -- */
 
-static void module_construct(mca_coll_han_module_t *module)
+static void module_construct(han_module_t *module)
 {
     memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
     OBJ_CONSTRUCT(&module->alarms, opal_list_t);
@@ -39,7 +39,7 @@ static void level_free(mca_coll_han_level_t *level)
     memset(level, 0, sizeof(*level));
 }
 
-static void module_destruct(mca_coll_han_module_t *module)
+static void module_destruct(han_module_t *module)
 {
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
@@ -65,7 +65,7 @@ static void module_destruct(mca_coll_han_module_t *module)
     free(module->scratch);
 }
 
-OBJ_CLASS_INSTANCE(mca_coll_han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
+OBJ_CLASS_INSTANCE(han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
 
 /* The communicator's own module of adapt, where it is the one that comes with HAN. */
 static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm)
@@ -83,7 +83,7 @@ static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm
 
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
-    mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
+    han_module_t *module = (han_module_t *) base;
     const bool complete = mca_coll_han_entry_save(module, comm);
 
     module->adapt = find_adapt(comm);
@@ -99,7 +99,7 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 /* The sub-communicators go before the communicator does, while everything that they use is still there. */
 static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *comm __opal_attribute_unused__)
 {
-    mca_coll_han_module_t *module = (mca_coll_han_module_t *) base;
+    han_module_t *module = (han_module_t *) base;
 
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
@@ -129,14 +129,14 @@ static bool same_architecture(const ompi_communicator_t *comm __opal_attribute_u
 
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority)
 {
-    mca_coll_han_module_t *module;
+    han_module_t *module;
 
     *priority = mca_coll_han_component.priority;
     if (0 >= *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
         || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm) || !coll_tags_fit()) {
         return NULL;
     }
-    module = OBJ_NEW(mca_coll_han_module_t);
+    module = OBJ_NEW(han_module_t);
     if (NULL == module) {
         coll_end("han", "a module on %s", comm->c_name);
     }
@@ -150,7 +150,7 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
 
 /* -- topology and levels -- */
 
-static void say_topology(const mca_coll_han_module_t *module)
+static void say_topology(const han_module_t *module)
 {
     char text[1024];
 
@@ -162,7 +162,7 @@ static void say_topology(const mca_coll_han_module_t *module)
 }
 
 /* The sockets of this rank's node. */
-static int find_sockets(mca_coll_han_module_t *module)
+static int find_sockets(han_module_t *module)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int group = topology->group_of[ompi_comm_rank(module->comm)];
@@ -187,7 +187,7 @@ static int find_sockets(mca_coll_han_module_t *module)
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_module_topology(mca_coll_han_module_t *module, bool exchange)
+int mca_coll_han_module_topology(han_module_t *module, bool exchange)
 {
     const int size = ompi_comm_size(module->comm);
     int *node_of, node_count, rc;
@@ -310,8 +310,7 @@ static void find_submodules(mca_coll_han_level_t *level)
     }
 }
 
-static int make_level(mca_coll_han_module_t *module, mca_coll_han_level_id_t id, const int *ranks, int count,
-                      const char *name)
+static int make_level(han_module_t *module, mca_coll_han_level_id_t id, const int *ranks, int count, const char *name)
 {
     int rc;
 
@@ -325,7 +324,7 @@ static int make_level(mca_coll_han_module_t *module, mca_coll_han_level_id_t id,
     return rc;
 }
 
-int mca_coll_han_module_levels(mca_coll_han_module_t *module)
+int mca_coll_han_module_levels(han_module_t *module)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm);
@@ -367,7 +366,7 @@ static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_s
     return NULL != submodule;
 }
 
-mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *module, mca_coll_han_level_id_t level,
+mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
                                                       const mca_coll_han_stages_t *table)
 {
@@ -395,7 +394,7 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(mca_coll_han_module_t *mod
     return NULL;
 }
 
-void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes)
+void *mca_coll_han_module_scratch(han_module_t *module, size_t bytes)
 {
     if (bytes > module->scratch_bytes) {
         free(module->scratch);
@@ -405,7 +404,7 @@ void *mca_coll_han_module_scratch(mca_coll_han_module_t *module, size_t bytes)
     return module->scratch;
 }
 
-void mca_coll_han_module_scratch_release(mca_coll_han_module_t *module)
+void mca_coll_han_module_scratch_release(han_module_t *module)
 {
     if (SCRATCH_KEPT < module->scratch_bytes) {
         free(module->scratch);

@@ -21,7 +21,7 @@ static size_t count_all(const mca_coll_han_side_t *side, int size)
 
 /* -- tree -- */
 
-static void make_calls(const mca_coll_han_module_t *han, const mca_coll_han_args_t *args, void *result,
+static void make_calls(const han_module_t *han, const mca_coll_han_args_t *args, void *result,
                        mca_coll_adapt_call_t *calls)
 {
     const mca_coll_han_side_t *side = &args->recv;
@@ -41,8 +41,8 @@ static void make_calls(const mca_coll_han_module_t *han, const mca_coll_han_args
 }
 
 /* In place, the result may not be where operands still are: it is put aside until all are through. */
-static int by_tree_in_place(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                            const mca_coll_han_params_t *params, mca_coll_adapt_call_t *calls)
+static int by_tree_in_place(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+                            mca_coll_adapt_call_t *calls)
 {
     const mca_coll_han_side_t *side = &args->recv;
     const int count = mca_coll_han_side_count(side, ompi_comm_rank(han->comm));
@@ -63,7 +63,7 @@ static int by_tree_in_place(mca_coll_han_module_t *han, const mca_coll_han_args_
     return rc;
 }
 
-static int by_tree(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
                    ompi_request_t **request)
 {
     mca_coll_adapt_call_t *calls = malloc((size_t) ompi_comm_size(han->comm) * sizeof(*calls));
@@ -154,7 +154,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t o
     }
 }
 
-static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_han_side_t *side = &args->recv;
@@ -171,7 +171,7 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_reduce_scatter(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
+int mca_coll_han_perform_reduce_scatter(han_module_t *han, const mca_coll_han_args_t *args,
                                         const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     return HAN_TREE == params->algorithm ? by_tree(han, args, params, request) : by_leaders(han, args, request);

@@ -90,7 +90,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct memory *me
     }
 }
 
-static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *args, size_t segment_bytes,
+static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, size_t segment_bytes,
                       ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
@@ -125,8 +125,8 @@ static int by_leaders(mca_coll_han_module_t *han, const mca_coll_han_args_t *arg
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
-int mca_coll_han_perform_scan(mca_coll_han_module_t *han, const mca_coll_han_args_t *args,
-                              const mca_coll_han_params_t *params, ompi_request_t **request)
+int mca_coll_han_perform_scan(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
+                              ompi_request_t **request)
 {
     return by_leaders(han, args, params->ibs, request);
 }

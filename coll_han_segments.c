@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, mca_coll_han_module_t *module,
+void mca_coll_han_segments_cut(mca_coll_han_segments_t *segments, han_module_t *module,
                                const mca_coll_adapt_call_t *call, size_t fs)
 {
     const bool moved = NULL == call->op;

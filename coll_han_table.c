@@ -77,7 +77,7 @@ static uint64_t file_hash(void)
 /* -- whether all have the same -- */
 
 /* The one message about a file that is not obeyed, from one rank. */
-static void tell(const mca_coll_han_module_t *module)
+static void tell(const han_module_t *module)
 {
     const char *instead = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here"
                                                               : "the built-in rules are used";
@@ -104,7 +104,7 @@ static void tell(const mca_coll_han_module_t *module)
     }
 }
 
-static int least(const mca_coll_han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
+static int least(const han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
 {
     const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
 
@@ -112,7 +112,7 @@ static int least(const mca_coll_han_module_t *module, const void *own, void *res
 }
 
 /* One rank tells what is wrong; where the user wants that, the job ends, but not before it has been told. */
-static int complain(const mca_coll_han_module_t *module, bool odd)
+static int complain(const han_module_t *module, bool odd)
 {
     const int rank = ompi_comm_rank(module->comm);
     int own = odd ? rank : ompi_comm_size(module->comm), teller, rc;
@@ -129,7 +129,7 @@ static int complain(const mca_coll_han_module_t *module, bool odd)
 }
 
 /* Whether the rules of the file are those of this communicator; one allreduce, and a second one where they are not. */
-static int settle(const mca_coll_han_module_t *module, bool *by_file)
+static int settle(const han_module_t *module, bool *by_file)
 {
     const uint64_t hash = !tables.settled || tables.by_file ? file_hash() : 0, own[] = { hash, ~hash };
     uint64_t result[2];
@@ -167,7 +167,7 @@ static bool one_job(ompi_communicator_t *comm)
     return true;
 }
 
-int mca_coll_han_table_settle_job(const mca_coll_han_module_t *module)
+int mca_coll_han_table_settle_job(const han_module_t *module)
 {
     int rc;
 
@@ -179,7 +179,7 @@ int mca_coll_han_table_settle_job(const mca_coll_han_module_t *module)
     return rc;
 }
 
-int mca_coll_han_table_settle(mca_coll_han_module_t *module, bool exchange)
+int mca_coll_han_table_settle(han_module_t *module, bool exchange)
 {
     int rc = OMPI_SUCCESS;
 
@@ -197,7 +197,7 @@ int mca_coll_han_table_settle(mca_coll_han_module_t *module, bool exchange)
 
 /* -- what they say -- */
 
-int mca_coll_han_table_find(mca_coll_han_module_t *module, const mca_coll_han_input_t *input,
+int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {
     for (int table = module->by_file ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT; ++table) {

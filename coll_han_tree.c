@@ -48,7 +48,7 @@ static int glue_children(mca_coll_adapt_tree_t *tree, const mca_coll_han_topolog
 }
 
 /* The tree inside a rank's node, of places: where it has several sockets, their leaders make one of their own. */
-static int make_low(const mca_coll_han_module_t *module, mca_coll_adapt_tree_kind_t kind, int size, int root, int place,
+static int make_low(const han_module_t *module, mca_coll_adapt_tree_kind_t kind, int size, int root, int place,
                     mca_coll_adapt_tree_t *low)
 {
     const mca_coll_adapt_tree_level_t levels[] = { { module->socket_of, kind, HAN_RADIX }, { NULL, kind, HAN_RADIX } };
@@ -63,7 +63,7 @@ static int make_low(const mca_coll_han_module_t *module, mca_coll_adapt_tree_kin
  * nodes, whatever the root: few connections, which matters where each costs something in every poll of the network. Of
  * a message that is not cut nothing is under way meanwhile: there the root leads its node itself, one hop less.
  */
-static int make_tree(const mca_coll_han_module_t *module, const struct wanted *wanted, mca_coll_adapt_tree_t *tree)
+static int make_tree(const han_module_t *module, const struct wanted *wanted, mca_coll_adapt_tree_t *tree)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const mca_coll_han_params_t *params = wanted->params;
@@ -93,7 +93,7 @@ static int make_tree(const mca_coll_han_module_t *module, const struct wanted *w
 }
 
 /* The tree that is wanted: kept in this place from an earlier call, or made. NULL: no memory. */
-static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, const struct wanted *wanted, int place)
+static const mca_coll_adapt_tree_t *find_tree(han_module_t *module, const struct wanted *wanted, int place)
 {
     mca_coll_han_tree_t *kept = &module->trees[place % HAN_TREES_KEPT];
 
@@ -116,8 +116,8 @@ static const mca_coll_adapt_tree_t *find_tree(mca_coll_han_module_t *module, con
  * root, so that all ranks of a node have a part in it. Of a ring: one for each node in each lane, rooted there.
  * Otherwise one for each lane.
  */
-static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t *params,
-                      const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
+static int find_trees(han_module_t *module, const mca_coll_han_params_t *params, const mca_coll_adapt_call_t *call,
+                      const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int nodes = topology->group_count;
@@ -153,7 +153,7 @@ static int find_trees(mca_coll_han_module_t *module, const mca_coll_han_params_t
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_call_tree(mca_coll_han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT];

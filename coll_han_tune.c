@@ -4,13 +4,13 @@
  */
 #include "coll_han.h"
 
-static void tune_force(mca_coll_han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch)
+static void tune_force(han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch)
 {
     module->forced = params;
     module->watch = watch;
 }
 
-static bool tune_has(mca_coll_han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule)
+static bool tune_has(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule)
 {
     return NULL == module->levels[level].comm || NULL != module->levels[level].submodules[submodule];
 }

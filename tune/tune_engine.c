@@ -12,7 +12,7 @@ enum { TAG = 4711 };
 struct tune_engine {
     MPI_Comm comm;
     int rank, size;
-    mca_coll_han_module_t *han;
+    han_module_t *han;
     struct start start;
     char *send, *recv;
     mca_coll_han_step_t steps[TUNE_MOST_STEPS];
@@ -31,10 +31,10 @@ struct report {
 enum { REPORT = sizeof(struct report) / sizeof(double) };
 
 /* HAN's module is known by its class, and understood by its version. */
-static mca_coll_han_module_t *find_han(MPI_Comm comm, char why[TUNE_TEXT])
+static han_module_t *find_han(MPI_Comm comm, char why[TUNE_TEXT])
 {
     mca_coll_base_module_t *module = comm->c_coll->coll_bcast_module;
-    mca_coll_han_module_t *han = (mca_coll_han_module_t *) module;
+    han_module_t *han = (han_module_t *) module;
 
     if (NULL == module || 0 != strcmp(MCA_COLL_HAN_CLASS, module->super.obj_class->cls_name)) {
         snprintf(why, TUNE_TEXT,
@@ -60,7 +60,7 @@ static bool all_agree(MPI_Comm comm, bool good)
 
 int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT])
 {
-    mca_coll_han_module_t *han = find_han(comm, why);
+    han_module_t *han = find_han(comm, why);
     struct tune_engine *engine = calloc(1, sizeof(*engine));
     bool good = NULL != engine;
 
