@@ -483,10 +483,20 @@ static char *read_all(int file, size_t size, size_t *length)
     return text;
 }
 
+/* It must not wait for a writer where the path is a pipe. */
+static int open_file(const char *path)
+{
+    int file;
+
+    do {
+        file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    } while (-1 == file && EINTR == errno);
+    return file;
+}
+
 int mca_coll_han_rules_read(mca_coll_han_rules_t *rules, const char *path, mca_coll_han_rules_error_t *error)
 {
-    /* It must not wait for a writer where the path is a pipe. */
-    const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int file = open_file(path);
     struct stat about;
     size_t length;
     char *text;

@@ -102,7 +102,7 @@ static int move(mca_coll_solo_module_t *module, bool write, int rank, char *here
     while (0 < bytes) {
         struct iovec local = { here, bytes < SINGLE_COPY_BYTES ? bytes : SINGLE_COPY_BYTES };
         struct iovec remote = { (void *) (uintptr_t) there, local.iov_len };
-        const ssize_t moved = function(pid, &local, 1, &remote, 1, 0);
+        const ssize_t moved = TEMP_FAILURE_RETRY(function(pid, &local, 1, &remote, 1, 0));
 
         if (0 >= moved) {
             opal_output(0, "coll:solo: %s (cid %d), rank %d: a single copy %s rank %d failed: %s", module->comm->c_name,

@@ -26,10 +26,12 @@ static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_
         uint64_t found = 0;
         struct iovec here = { &found, sizeof(found) };
         struct iovec there = { (void *) (uintptr_t) area->probe, sizeof(found) };
-        const bool copied = sizeof(found) == (size_t) process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0);
+        const bool copied
+            = sizeof(found) == (size_t) TEMP_FAILURE_RETRY(process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0));
 
         if (!copied || found != area->token
-            || sizeof(found) != (size_t) process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0)) {
+            || sizeof(found)
+                   != (size_t) TEMP_FAILURE_RETRY(process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0))) {
             snprintf(why, SOLO_FAILURE_TEXT, "process_vm_%s: %s", copied && found == area->token ? "writev" : "readv",
                      copied && found != area->token ? "another process" : strerror(errno));
             return false;

@@ -89,10 +89,11 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[SO
         fail(why, "memfd_create");
         return offer;
     }
-    if (0 != ftruncate(offer.fd, (off_t) memory->bytes)) {
+    if (0 != TEMP_FAILURE_RETRY(ftruncate(offer.fd, (off_t) memory->bytes))) {
         fail(why, "ftruncate");
     } else if ((ssize_t) sizeof(offer.token)
-               != pwrite(offer.fd, &offer.token, sizeof(offer.token), offsetof(mca_coll_solo_head_t, token))) {
+               != TEMP_FAILURE_RETRY(
+                   pwrite(offer.fd, &offer.token, sizeof(offer.token), offsetof(mca_coll_solo_head_t, token)))) {
         fail(why, "write");
     } else {
         offer.made = 1;
@@ -120,7 +121,8 @@ static bool has_token(int fd, const struct offer *offer)
 {
     uint64_t token;
 
-    return (ssize_t) sizeof(token) == pread(fd, &token, sizeof(token), offsetof(mca_coll_solo_head_t, token))
+    return (ssize_t) sizeof(token)
+               == TEMP_FAILURE_RETRY(pread(fd, &token, sizeof(token), offsetof(mca_coll_solo_head_t, token)))
            && token == offer->token;
 }
 
@@ -137,7 +139,7 @@ static int offer_open(const struct offer *offer, int rank, char why[SOLO_FAILURE
     if (!has_name(path)) {
         return -1;
     }
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    fd = TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
     if (0 > fd) {
         fail(why, path);
     } else if (!has_token(fd, offer)) {
@@ -161,7 +163,10 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, ch
     if (0 > fd) {
         goto out;
     }
-    if (0 != fallocate(fd, 0, (off_t) mca_coll_solo_area_offset(memory, module->rank), (off_t) memory->area_bytes)) {
+    /* It begins anew, but is there already what it had reserved. */
+    if (0
+        != TEMP_FAILURE_RETRY(
+            fallocate(fd, 0, (off_t) mca_coll_solo_area_offset(memory, module->rank), (off_t) memory->area_bytes))) {
         fail(why, "fallocate");
         goto out;
     }

@@ -78,9 +78,14 @@ test_obeyed() {
     done
 }
 
-test_told() {
-    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 1 -- &&
+test_told() {                       # test_told OPTIONS...
+    run "$@" --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 1 -- &&
         [[ $(grep -c "the 1 rules\? of $tmp/good are used (made on: two nodes of the test)" "$tmp/err") == 1 ]]
+}
+
+test_interrupted() {
+    gcc -shared -fPIC -o "$tmp/interrupted.so" "$HERE/interrupted.c" -ldl 2>"$tmp/err" &&
+        test_told -x LD_PRELOAD="$tmp/interrupted.so" && said '^interrupted: '
 }
 
 test_silent() {                     # test_silent OPTIONS...
@@ -225,6 +230,7 @@ export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "a named file is obeyed, by nonblocking calls and parts of a communicator too" test_obeyed
 t_check "verbose 1 tells once which file is used, and what it was made on" test_told
+t_check "a file is read though signals interrupt that" test_interrupted
 t_check "a good file says nothing" test_silent --mca "$FILE_VARIABLE" "$tmp/good"
 t_check "coll_han_use_dynamic_file_rules 0 switches a file off" \
     test_not_used --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_use_dynamic_file_rules 0

@@ -164,6 +164,15 @@ test_strangers() {
         said "$1" 'coll:solo: MPI_COMM_WORLD .*no shared memory \(process 1 is not rank 0 here' && said "$1" coll:solo:
 }
 
+# ---------------------------------------------------------------- signals
+
+test_interrupted() {
+    gcc -shared -fPIC -o "$tmp/interrupted.so" "$HERE/interrupted.c" -ldl 2>"$tmp/err" || return 1
+    run 3 "${SOLO[@]}" --mca coll_solo_verbose 1 -x LD_PRELOAD="$tmp/interrupted.so" "$build/tests/mpi_solo" \
+        "${SHORT[@]}" && all_right && said 0 'no shared memory' && said 0 'no single copy' &&
+        [[ $(bytes_moved single) -gt 0 ]] && said 3 '^interrupted: '
+}
+
 # ---------------------------------------------------------------- late
 
 test_rests() {
@@ -265,6 +274,7 @@ if ((EUID == 0)); then
 else
     t_skip "ranks that do not see each other" "not root"
 fi
+t_check "system calls that signals interrupt or cut short are gone on with" test_interrupted
 t_check "who waits for a late rank lets the core rest" test_rests
 t_check "its memory has no name in any file system" test_nameless
 t_check "a rank is killed: the others end" test_one_killed
