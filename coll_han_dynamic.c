@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han_dynamic.h"
 
+#include <stdint.h>
+
 const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
 #define NAME(number, name, parameters, arguments, send, recv, op, root, performer) [HAN_##number] = #name,
     HAN_COLLECTIVES(NAME)
@@ -94,9 +96,37 @@ static bool levels_fit(const mca_coll_han_input_t *input)
     return input->commutes || (input->in_order && input->root_leads);
 }
 
+/* Memory that a leader, or the rank that needs most, has beside the user's buffers. */
+static uint64_t leaders_bytes(const mca_coll_han_input_t *input)
+{
+    const uint64_t bytes = (uint64_t) input->bytes, nodes = (uint64_t) input->nodes, ppn = (uint64_t) input->ppn;
+    const uint64_t all = nodes * ppn * bytes, cut = bytes / HAN_SCAN_SEGMENTS + 1;
+
+    switch (input->collective) {
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+    case HAN_GATHER:
+    case HAN_SCATTER:
+        return all;
+    case HAN_REDUCE_SCATTER_BLOCK:
+    case HAN_REDUCE_SCATTER:
+        return (ppn + 2) * all; /* what each rank has, what is sorted, and what comes from the nodes */
+    case HAN_ALLTOALL:
+        return 4 * ppn * all;
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return HAN_SCAN_AT_ONCE * (ppn + 1) * (cut < HAN_SCAN_SEGMENT ? HAN_SCAN_SEGMENT : cut);
+    default:
+        return (ppn + nodes) * bytes;
+    }
+}
+
 /* Nodes combine what their ranks have, in the order of ranks only where each holds consecutive ones. */
 static bool leaders_fit(const mca_coll_han_input_t *input)
 {
+    if (HAN_MOST_MEMORY < leaders_bytes(input)) {
+        return false;
+    }
     switch (input->collective) {
     case HAN_SCAN:
     case HAN_EXSCAN:
@@ -144,14 +174,17 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
     }
 }
 
-/* What does a call that the chosen algorithm does not serve; a ring where the leaders were to make one. */
+/*
+ * What does a call that the chosen algorithm does not serve; a ring where the leaders were to make one. Leaders are for
+ * short blocks: long ones, which have no other algorithm, go to the fallback.
+ */
 static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t chosen)
 {
     static const mca_coll_han_algorithm_id_t order[]
         = { HAN_RING, HAN_TREE, HAN_PIPELINE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
     size_t i = HAN_UP_ALLREDUCE == chosen ? 0 : 1;
 
-    while (!mca_coll_han_fits(order[i], input)) {
+    while (!mca_coll_han_fits(order[i], input) || (HAN_LEADERS == order[i] && HAN_SHORT_BLOCK < input->bytes)) {
         ++i;
     }
     return order[i];

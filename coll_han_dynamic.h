@@ -77,6 +77,15 @@ enum { HAN_TREES_IN_RING = 16 };
 /** Most lanes; those of a ring are kept all at once. */
 enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
 
+/** Most memory that a rank takes for a call beside the user's buffers. */
+enum { HAN_MOST_MEMORY = 64 << 20 };
+
+/** Longest block that is short. */
+enum { HAN_SHORT_BLOCK = 4096 };
+
+/** A scan's segments: their size in the built-in rules, most of a message, and those under way at once. */
+enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 };
+
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 

@@ -7,9 +7,6 @@
  */
 #include "coll_han.h"
 
-/* Segments of a long message: at most so many, so many at once. */
-enum { MOST_SEGMENTS = 1024, SEGMENTS_AT_ONCE = 4 };
-
 /* Memory of a leader for one segment: the operands of its node, and what comes from other leaders. */
 struct memory {
     mca_coll_han_parts_t low, up;
@@ -96,14 +93,15 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, size_t
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t result = mca_coll_han_side_whole(&args->recv),
                                 own = mca_coll_han_leaders_operand(&leaders, result.count);
-    const size_t bytes = result.datatype->super.size, least = (result.count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
+    const size_t bytes = result.datatype->super.size,
+                 least = (result.count + HAN_SCAN_SEGMENTS - 1) / HAN_SCAN_SEGMENTS;
     size_t segment = 0 == segment_bytes || 0 == bytes ? result.count : segment_bytes / bytes;
-    struct memory memory[SEGMENTS_AT_ONCE];
+    struct memory memory[HAN_SCAN_AT_ONCE];
     bool chain;
 
     segment = segment < least ? least : segment > result.count ? result.count : segment;
     chain = segment < result.count;
-    leaders.schedule.parts_at_once = chain ? SEGMENTS_AT_ONCE : 1;
+    leaders.schedule.parts_at_once = chain ? HAN_SCAN_AT_ONCE : 1;
     for (int i = 0; i < leaders.schedule.parts_at_once && leaders.rank == leaders.leader; ++i) {
         memory[i].low = mca_coll_han_leaders_parts(&leaders, leaders.size, segment, result.datatype);
         memory[i].up = mca_coll_han_leaders_parts(&leaders, chain ? 1 : leaders.group, segment, result.datatype);
@@ -115,7 +113,7 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, size_t
             mca_coll_adapt_schedule_end(&leaders.schedule, ADAPT_PART);
         }
         if (leaders.rank == leaders.leader) {
-            fill_leader(&leaders, &memory[i % SEGMENTS_AT_ONCE], mca_coll_han_slice(own, first, count),
+            fill_leader(&leaders, &memory[i % HAN_SCAN_AT_ONCE], mca_coll_han_slice(own, first, count),
                         mca_coll_han_slice(result, first, count), chain);
         } else {
             mca_coll_han_leaders_ask(&leaders, leaders.leader, mca_coll_han_slice(own, first, count),

@@ -825,6 +825,69 @@ static mca_coll_han_params_t decide(const char *line, const mca_coll_han_input_t
     return params;
 }
 
+/* What an algorithm takes of memory on the rank that takes most, for 16 KB a segment where it cuts. */
+static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_input_t *input)
+{
+    const double bytes = (double) input->bytes, ranks = (double) input->nodes * input->ppn;
+    const double segment = bytes / 1024 > 16384 ? bytes / 1024 : 16384;
+
+    if (HAN_LEADERS != params->algorithm) {
+        return 0; /* windows of segments: see the unit tests of tasks */
+    }
+    switch (input->collective) {
+    case HAN_BARRIER:
+        return 0;
+    case HAN_ALLREDUCE:
+        return (input->ppn + input->nodes) * bytes;
+    case HAN_ALLTOALL:
+        return 4 * input->ppn * ranks * bytes;
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return (input->ppn + 2) * ranks * bytes;
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return 4 * (input->ppn + 1) * segment;
+    default:
+        return ranks * bytes;
+    }
+}
+
+/* By the built-in rules, and by a user who wants leaders, or what is not there. */
+static void test_no_rank_takes_more_than_64_mb(void **state)
+{
+    static const int shapes[][2] = { { 2, 1 }, { 4, 4 }, { 16, 16 }, { 17, 16 }, { 64, 1 }, { 128, 48 }, { 512, 64 } };
+    static const int wishes[] = { HAN_AUTO, HAN_LEADERS, HAN_RING };
+    mca_coll_han_rules_t rules = parse(mca_coll_han_builtin);
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) * HAN_COLLECTIVE_COUNT * HAN_FORM_COUNT * 8 * 3; ++i) {
+        size_t rest = i;
+        mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) (rest % HAN_COLLECTIVE_COUNT));
+        mca_coll_han_settings_t settings = unset;
+        mca_coll_han_params_t params;
+
+        rest /= HAN_COLLECTIVE_COUNT;
+        input.form = (mca_coll_han_form_t) (rest % HAN_FORM_COUNT);
+        rest /= HAN_FORM_COUNT;
+        input.in_order = 0 != (rest & 1);
+        input.in_place = 0 != (rest & 2);
+        input.commutes = 0 != (rest & 4);
+        rest /= 8;
+        settings.algorithm = wishes[rest % 3];
+        input.nodes = shapes[rest / 3][0];
+        input.ppn = shapes[rest / 3][1];
+        for (input.bytes = 1; input.bytes <= (size_t) 1 << 30; input.bytes *= 4) {
+            params = mca_coll_han_decide(&input, &search(&rules, &input)->params, &settings);
+            assert_true(memory_of(&params, &input) <= 64 << 20);
+            /* Who has not asked for it gets no leaders for long blocks; a barrier has none, a scan nothing else. */
+            assert_true(HAN_LEADERS == settings.algorithm || HAN_LEADERS != params.algorithm || 4096 >= input.bytes
+                        || HAN_BARRIER == input.collective || HAN_SCAN == input.collective
+                        || HAN_EXSCAN == input.collective);
+        }
+    }
+    mca_coll_han_rules_free(&rules);
+}
+
 static void test_a_rule_decides_where_the_user_has_set_nothing(void **state)
 {
     const mca_coll_han_input_t input = input_of(4, 4, 1 << 20);
@@ -949,6 +1012,7 @@ int main(void)
         cmocka_unit_test(test_the_lookup_finds_what_a_search_finds),
         cmocka_unit_test(test_a_large_table_is_quick),
         cmocka_unit_test(test_the_built_in_rules_serve_every_call),
+        cmocka_unit_test(test_no_rank_takes_more_than_64_mb),
         cmocka_unit_test(test_a_rule_decides_where_the_user_has_set_nothing),
         cmocka_unit_test(test_what_the_user_has_set_wins),
         cmocka_unit_test(test_a_rule_that_does_not_serve_a_call_is_not_obeyed),
