@@ -18,6 +18,10 @@
 
 #define CHECK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#ifndef T_LIMIT
+#define T_LIMIT 60 /* as in mpi_test.h */
+#endif
+
 /* -- check_layouts.c ----------------------------------------------------------------------------------------------- */
 
 /** A basic item in memory. Its value is a number; what does not fit is cut as C does it. */

@@ -457,7 +457,7 @@ long check_random(const struct random_run *run, char *why, size_t size)
     MPI_Comm_dup(run->universe, &player.comms[0].comm);
     player.comm_count = 1;
     while (goes_on(&player)) {
-        alarm(60);
+        alarm(T_LIMIT);
         snprintf(run->doing, run->doing_size, "random sequences: --segment %ld --seed %llu --rounds %ld", run->segment,
                  (unsigned long long) run->seed, player.round + 1);
         play_round(&player);

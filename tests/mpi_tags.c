@@ -16,7 +16,6 @@
 
 #include "coll_adapt/coll_adapt.h"
 
-#define T_LIMIT 60
 #include "mpi_test.h"
 
 #include <mpi-ext.h>
@@ -37,7 +36,7 @@ static mca_coll_adapt_event_module_t *adapt_of(MPI_Comm comm)
     return NULL;
 }
 
-/* The same number of seconds or calls on no two ranks: what they do comes in another order on each. */
+/* Some ranks look on for a while, others go ahead: what they do comes in another order on each. */
 static void be_uneven(MPI_Request *request)
 {
     int over;
