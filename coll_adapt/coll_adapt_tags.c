@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_adapt_tags.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ompi/mca/coll/coll.h"
@@ -16,6 +17,9 @@ static const struct {
     [ADAPT_PERSISTENT] = { COLL_TAGS_PERSISTENT, COLL_TAGS_PERSISTENT_COUNT },
 };
 
+/* Of the bits of persistent requests' tags; made with the first such request, for most communicators have none. */
+enum { USED_WORDS = COLL_TAGS_PERSISTENT_COUNT / 64, USED_BYTES = USED_WORDS * sizeof(uint64_t) };
+
 void mca_coll_adapt_tag_space_init(mca_coll_adapt_tag_space_t *space, ompi_communicator_t *comm)
 {
     memset(space, 0, sizeof(*space));
@@ -27,6 +31,7 @@ void mca_coll_adapt_tag_space_init(mca_coll_adapt_tag_space_t *space, ompi_commu
 
 void mca_coll_adapt_tag_space_fini(mca_coll_adapt_tag_space_t *space)
 {
+    free(space->used);
     OBJ_DESTRUCT(&space->persistent);
     OBJ_DESTRUCT(&space->nonblocking);
     pthread_mutex_destroy(&space->lock);
@@ -69,7 +74,7 @@ static int agree(mca_coll_adapt_tag_space_t *space)
     const mca_coll_base_comm_coll_t *coll = space->comm->c_coll;
     mca_coll_adapt_tags_t *tags;
 
-    memset(space->used, 0, sizeof(space->used));
+    memset(space->used, 0, USED_BYTES);
     pthread_mutex_lock(&space->lock);
     OPAL_LIST_FOREACH(tags, &space->persistent, mca_coll_adapt_tags_t)
     {
@@ -77,14 +82,20 @@ static int agree(mca_coll_adapt_tag_space_t *space)
     }
     pthread_mutex_unlock(&space->lock);
     space->next[ADAPT_PERSISTENT] = 0;
-    return coll->coll_allreduce(MPI_IN_PLACE, space->used, sizeof(space->used) / sizeof(space->used[0]), MPI_UINT64_T,
-                                MPI_BOR, space->comm, coll->coll_allreduce_module);
+    return coll->coll_allreduce(MPI_IN_PLACE, space->used, USED_WORDS, MPI_UINT64_T, MPI_BOR, space->comm,
+                                coll->coll_allreduce_module);
 }
 
 static int take_persistent(mca_coll_adapt_tag_space_t *space, int count, uint64_t *place)
 {
     int rc;
 
+    if (NULL == space->used) {
+        space->used = calloc(1, USED_BYTES);
+        if (NULL == space->used) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
     if (find(space, count, place)) {
         return OMPI_SUCCESS;
     }

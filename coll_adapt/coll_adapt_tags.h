@@ -36,8 +36,7 @@ typedef struct mca_coll_adapt_tag_space_t {
     struct mca_coll_adapt_tags_t *waiting; /**< of them, the first that has not begun; so have none behind it */
     bool beginning;                        /**< a thread is at it */
     opal_list_t persistent;                /**< requests that are not freed */
-    /** A bit for each tag of persistent requests: set where any rank may have it in use. */
-    uint64_t used[COLL_TAGS_PERSISTENT_COUNT / 64];
+    uint64_t *used; /**< a bit for each tag of persistent requests: set where any rank may have it */
 } mca_coll_adapt_tag_space_t;
 
 /** The tags of a call, one after another. All zero: none. */
