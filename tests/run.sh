@@ -255,7 +255,7 @@ cluster_down() {
 # A cluster of that many nodes, in the place of the one that is there.
 cluster_up() {
     cluster_down
-    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate none >"$tmp/up" 2>&1 || return
+    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate none || return
     nodes=$1
 }
 
@@ -276,7 +276,7 @@ run_row() {                         # run_row NAME SHAPE MAP OPTIONS PROGRAM
     local name=$1 shape=$2 status=0 lines bad plan excused ranks=0 number earlier=$failed start=$SECONDS
     local -a options program shapes
     IFS=, read -ra shapes <<<"$shape"
-    ((nodes == ${#shapes[@]})) || cluster_up "${#shapes[@]}" || { cat "$tmp/up" >&2; exit 1; }
+    ((nodes == ${#shapes[@]})) || t_needs cluster_up "${#shapes[@]}"
     for number in ${shape//,/ }; do
         ranks=$((ranks + number))
     done
@@ -371,7 +371,6 @@ clean_up() {
 }
 
 main() {
-    local status=0
     while (($#)); do
         case $1 in
             --build) build=${2:?--build needs a folder}; shift 2 ;;
@@ -399,14 +398,7 @@ main() {
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     tmp=$(mktemp -d)
-    cluster_up 4 || status=$?
-    if ((status == 77)); then
-        echo "1..0 # SKIP $(<"$tmp/up")"
-        exit 77
-    elif ((status != 0)); then
-        cat "$tmp/up" >&2
-        exit 1
-    fi
+    t_needs cluster_up 4
     [[ -n $theirs ]] || export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     echo "# seed $seed"
     run_all

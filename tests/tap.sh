@@ -13,6 +13,21 @@ for t_name in "${!OMPI_MCA_coll@}" "${!OMPI_MCA_mca_base_component_path@}"; do
     unset "$t_name"
 done
 
+# What all tests of a script need.  Where that exits with 77 they are skipped, for the reason that it gives; where it
+# fails, the script does.  Its output is a file's: what it leaves running would keep a pipe open.
+t_needs() {                         # t_needs COMMAND...
+    local said status=0
+    said=$(mktemp)
+    "$@" >"$said" 2>&1 || status=$?
+    if ((status == 77)); then
+        echo "1..0 # SKIP $(<"$said")"
+    elif ((status != 0)); then
+        cat -- "$said" >&2
+    fi
+    rm -f -- "$said"
+    ((status == 0)) || exit $((status == 77 ? 77 : 1))
+}
+
 t_took() {                          # t_took SECONDS WHAT
     (($1 == 0)) || echo "# took $1 s: $2"
 }
