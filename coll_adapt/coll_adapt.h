@@ -254,6 +254,12 @@ OBJ_CLASS_DECLARATION(mca_coll_adapt_op_t);
 int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
                            const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
 
+/**
+ * What the constructors of requests have in common. All are of Open MPI's class of nonblocking collectives: MPI_Ibcast
+ * and the others write into such a request that they hold the types and the operation.
+ */
+void mca_coll_adapt_request_construct(ompi_request_t *request);
+
 /** A request that begins, or begins anew: from here on the user may wait for it. */
 static inline void mca_coll_adapt_request_activate(ompi_request_t *request)
 {
@@ -263,19 +269,22 @@ static inline void mca_coll_adapt_request_activate(ompi_request_t *request)
 }
 
 /**
- * What the constructors of requests have in common. All are of Open MPI's class of nonblocking collectives: MPI_Ibcast
- * and the others write into such a request that they hold the types and the operation.
+ * Does a call that has been made, in the form for which its tags were taken.
+ *
+ * @param own its request; waited for where the call blocks
+ * @param request where the user has it, of the forms that do not block
  */
-void mca_coll_adapt_request_construct(ompi_request_t *request);
+int mca_coll_adapt_request_run(ompi_request_t *own, mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space,
+                               void (*begin)(mca_coll_adapt_tags_t *tags), ompi_request_t **request);
 
 /**
- * Completes a request of ADAPT's, and wakes who waits for it.
+ * Completes a request of ADAPT's, gives the tags of a nonblocking call back, and wakes who waits for it.
  *
  * ompi_request_complete() looks at the request's status once more when it is complete already. A thread that waits for
  * several requests may have been woken by another one by then, and have freed this one. Open MPI's own requests go to a
  * free list and stay readable; ADAPT's do not.
  */
-void mca_coll_adapt_request_complete(ompi_request_t *request, int rc);
+void mca_coll_adapt_request_complete(ompi_request_t *request, mca_coll_adapt_tags_t *tags, int rc);
 
 /* -- coll_adapt_doubling.c ----------------------------------------------------------------------------------------- */
 

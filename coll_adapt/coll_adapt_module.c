@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_adapt.h"
 
-#include <string.h>
-
 #include "common/coll_end.h"
 
-static void construct(mca_coll_adapt_event_module_t *module)
-{
-    memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
-}
-
+/* mca_coll_adapt_comm_query() has made all of it. */
 static void destruct(mca_coll_adapt_event_module_t *module)
 {
-    if (NULL != module->tags.comm) {
-        mca_coll_adapt_tag_space_fini(&module->tags);
-    }
+    mca_coll_adapt_tag_space_fini(&module->tags);
 }
 
-OBJ_CLASS_INSTANCE(mca_coll_adapt_event_module_t, mca_coll_base_module_t, construct, destruct);
+OBJ_CLASS_INSTANCE(mca_coll_adapt_event_module_t, mca_coll_base_module_t, NULL, destruct);
 
 int mca_coll_adapt_init_query(bool enable_progress_threads __opal_attribute_unused__,
                               bool enable_mpi_threads __opal_attribute_unused__)

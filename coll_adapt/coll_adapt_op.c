@@ -130,10 +130,7 @@ static void op_finish(mca_coll_adapt_core_t *core, int rc)
     /* Several threads may come here. The last one must have seen all that the others did: with the request, their
      * operations and the user's buffers are let go. OPAL_THREAD_ADD_FETCH32 is relaxed, and does not say so. */
     if (1 == atomic_fetch_sub(&first->pending, 1)) {
-        if (ADAPT_NONBLOCKING == first->tags.form) {
-            mca_coll_adapt_tags_return(&first->tags);
-        }
-        mca_coll_adapt_request_complete(&first->super.super, first->rc);
+        mca_coll_adapt_request_complete(&first->super.super, &first->tags, first->rc);
     }
 }
 
@@ -290,11 +287,29 @@ void mca_coll_adapt_request_construct(ompi_request_t *request)
     request->req_status = ompi_status_empty;
 }
 
-void mca_coll_adapt_request_complete(ompi_request_t *request, int rc)
+int mca_coll_adapt_request_run(ompi_request_t *own, mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space,
+                               void (*begin)(mca_coll_adapt_tags_t *tags), ompi_request_t **request)
+{
+    const mca_coll_adapt_form_t form = tags->form;
+
+    if (ADAPT_BLOCKING != form) {
+        *request = own;
+    }
+    if (ADAPT_PERSISTENT != form) {
+        mca_coll_adapt_request_activate(own);
+    }
+    mca_coll_adapt_tags_hold(tags, space, begin);
+    return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
+}
+
+void mca_coll_adapt_request_complete(ompi_request_t *request, mca_coll_adapt_tags_t *tags, int rc)
 {
     const ompi_request_complete_fn_t callback = request->req_complete_cb;
     void *waiter;
 
+    if (ADAPT_NONBLOCKING == tags->form) {
+        mca_coll_adapt_tags_return(tags);
+    }
     request->req_status.MPI_ERROR = rc;
     if (NULL != callback) {
         request->req_complete_cb = NULL;
@@ -617,7 +632,6 @@ int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll
 {
     mca_coll_adapt_tags_t tags;
     mca_coll_adapt_op_t *op;
-    ompi_request_t *own;
     int rc = mca_coll_adapt_tags_take(&module->tags, form, parts_of(call, how), &tags);
 
     if (OMPI_SUCCESS == rc) {
@@ -626,19 +640,10 @@ int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    mca_coll_adapt_tags_hold(&op->tags, &module->tags);
     if (ADAPT_BLOCKING == form && 1 >= op->core.task.segments && NULL == op->next) {
         rc = 0 == op->core.task.segments ? OMPI_SUCCESS : mca_coll_adapt_single_run(op);
         OBJ_RELEASE(op);
         return rc;
     }
-    own = &op->super.super;
-    if (ADAPT_BLOCKING != form) {
-        *request = own;
-    }
-    if (ADAPT_PERSISTENT != form) {
-        mca_coll_adapt_request_activate(own);
-        mca_coll_adapt_tags_begin(&op->tags, begin);
-    }
-    return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
+    return mca_coll_adapt_request_run(&op->super.super, &op->tags, &module->tags, begin, request);
 }

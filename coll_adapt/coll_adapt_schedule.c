@@ -442,10 +442,7 @@ static void advance(performance_t *self)
         pthread_mutex_unlock(&self->lock);
         if (over) {
             /* Nothing is under way: nobody else looks at it, and with this call it may be gone. */
-            if (ADAPT_NONBLOCKING == self->tags.form) {
-                mca_coll_adapt_tags_return(&self->tags);
-            }
-            mca_coll_adapt_request_complete(&self->super.super, rc);
+            mca_coll_adapt_request_complete(&self->super.super, &self->tags, rc);
             return;
         }
         if (!news) {
@@ -580,7 +577,6 @@ int mca_coll_adapt_perform(mca_coll_adapt_event_module_t *module, mca_coll_adapt
     const bool events = 1 < schedule->parts_at_once || 0 < schedule->windows[SENDS] || 0 < schedule->windows[RECVS];
     mca_coll_adapt_tags_t tags;
     performance_t *self;
-    ompi_request_t *own;
     int rc = mca_coll_adapt_tags_take(&module->tags, form, schedule->parts_at_once, &tags);
 
     rc = OMPI_SUCCESS == rc ? schedule->rc : rc;
@@ -596,14 +592,5 @@ int mca_coll_adapt_perform(mca_coll_adapt_event_module_t *module, mca_coll_adapt
         free_schedule(schedule);
         return rc;
     }
-    mca_coll_adapt_tags_hold(&self->tags, &module->tags);
-    own = &self->super.super;
-    if (ADAPT_BLOCKING != form) {
-        *request = own;
-    }
-    if (ADAPT_PERSISTENT != form) {
-        mca_coll_adapt_request_activate(own);
-        mca_coll_adapt_tags_begin(&self->tags, begin);
-    }
-    return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;
+    return mca_coll_adapt_request_run(&self->super.super, &self->tags, &module->tags, begin, request);
 }

@@ -148,18 +148,6 @@ static opal_list_t *list_of(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_fo
     return ADAPT_PERSISTENT == form ? &space->persistent : &space->nonblocking;
 }
 
-/* Of blocking calls there is one at a time. */
-void mca_coll_adapt_tags_hold(mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space)
-{
-    if (ADAPT_BLOCKING != tags->form) {
-        OBJ_CONSTRUCT(&tags->super, opal_list_item_t);
-        tags->space = space;
-        pthread_mutex_lock(&space->lock);
-        opal_list_append(list_of(space, tags->form), &tags->super);
-        pthread_mutex_unlock(&space->lock);
-    }
-}
-
 /* Whether the oldest call that is not over is less than all tags behind; the lock is held. */
 static bool free_for(mca_coll_adapt_tag_space_t *space, const mca_coll_adapt_tags_t *tags)
 {
@@ -168,31 +156,36 @@ static bool free_for(mca_coll_adapt_tag_space_t *space, const mca_coll_adapt_tag
     return tags->place + (uint64_t) tags->count <= oldest->place + COLL_TAGS_NONBLOCKING_COUNT;
 }
 
-void mca_coll_adapt_tags_begin(mca_coll_adapt_tags_t *tags, void (*begin)(mca_coll_adapt_tags_t *tags))
+/* Of blocking calls there is one at a time. */
+void mca_coll_adapt_tags_hold(mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space,
+                              void (*begin)(mca_coll_adapt_tags_t *tags))
 {
-    mca_coll_adapt_tag_space_t *space = tags->space;
+    const mca_coll_adapt_form_t form = tags->form;
     bool waits = false;
 
-    if (ADAPT_NONBLOCKING == tags->form) {
-        pthread_mutex_lock(&space->lock);
-        waits = NULL != space->waiting || !free_for(space, tags);
+    if (ADAPT_BLOCKING != form) {
+        OBJ_CONSTRUCT(&tags->super, opal_list_item_t);
+        tags->space = space;
         tags->begin = begin;
-        if (waits && NULL == space->waiting) {
-            space->waiting = tags;
+        pthread_mutex_lock(&space->lock);
+        opal_list_append(list_of(space, form), &tags->super);
+        if (ADAPT_NONBLOCKING == form) {
+            waits = NULL != space->waiting || !free_for(space, tags);
+            space->waiting = waits && NULL == space->waiting ? tags : space->waiting;
         }
         pthread_mutex_unlock(&space->lock);
     }
-    if (!waits) {
+    if (ADAPT_PERSISTENT != form && !waits) {
         begin(tags);
     }
 }
 
-/* The one behind it, where that has come as far as mca_coll_adapt_tags_begin(). */
+/* All behind one that waits do, too. */
 static mca_coll_adapt_tags_t *next_waiting(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_tags_t *tags)
 {
-    mca_coll_adapt_tags_t *next = (mca_coll_adapt_tags_t *) opal_list_get_next(&tags->super);
+    opal_list_item_t *next = opal_list_get_next(&tags->super);
 
-    return opal_list_get_end(&space->nonblocking) == &next->super || NULL == next->begin ? NULL : next;
+    return opal_list_get_end(&space->nonblocking) == next ? NULL : (mca_coll_adapt_tags_t *) next;
 }
 
 /* Calls that begin may be over at once, and come here again: who is first goes on until none may begin. */

@@ -63,15 +63,14 @@ void mca_coll_adapt_tag_space_fini(mca_coll_adapt_tag_space_t *space);
 int mca_coll_adapt_tags_take(mca_coll_adapt_tag_space_t *space, mca_coll_adapt_form_t form, int count,
                              mca_coll_adapt_tags_t *tags);
 
-/** What has been taken is in use, from here to the return; the tags stay where they are. */
-void mca_coll_adapt_tags_hold(mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space);
-
 /**
- * Begins a call, once: at once, or, where a nonblocking one must wait for its tags, when they are free.
+ * What has been taken is in use from here to the return, and stays where it is. Begins the call, but for a persistent
+ * request, which its user starts: at once, or, where a nonblocking one must wait for its tags, when they are free.
  *
  * @param begin may be called later and in another thread
  */
-void mca_coll_adapt_tags_begin(mca_coll_adapt_tags_t *tags, void (*begin)(mca_coll_adapt_tags_t *tags));
+void mca_coll_adapt_tags_hold(mca_coll_adapt_tags_t *tags, mca_coll_adapt_tag_space_t *space,
+                              void (*begin)(mca_coll_adapt_tags_t *tags));
 
 /** They are free: a call is over, a persistent request is freed. May begin other calls. Twice does nothing. */
 void mca_coll_adapt_tags_return(mca_coll_adapt_tags_t *tags);
