@@ -105,16 +105,14 @@ static struct offer offer_make(const mca_coll_solo_memory_t *memory, char why[SO
 
 /*
  * Whether a file is rank 0's. Where processes have different numbers for one process, as in containers of their own, it
- * is another process's, and may be anything: it is not even opened where its name says so, and not written to before
- * its token is seen.
+ * is another process's, and may be anything: it is not opened unless it has the name, and not written to unless it
+ * has the token.
  */
-static bool has_name(const char *path)
+static bool has_name(const char *link, ssize_t length)
 {
     static const char name[] = "/memfd:" MEMORY_NAME;
-    char found[sizeof(name)];
 
-    return (ssize_t) sizeof(name) - 1 <= readlink(path, found, sizeof(found))
-           && 0 == memcmp(found, name, sizeof(name) - 1);
+    return (ssize_t) sizeof(name) - 1 <= length && 0 == memcmp(link, name, sizeof(name) - 1);
 }
 
 static bool has_token(int fd, const struct offer *offer)
@@ -126,31 +124,41 @@ static bool has_token(int fd, const struct offer *offer)
            && token == offer->token;
 }
 
-/* Returns -1 where it cannot be had, or is not rank 0's: then why is empty. */
-static int offer_open(const struct offer *offer, int rank, char why[SOLO_FAILURE_TEXT])
+/* Returns -1 where it cannot be had, or is a stranger's. */
+static int offer_open(const struct offer *offer, int rank, bool *stranger, char why[SOLO_FAILURE_TEXT])
 {
-    char path[64];
+    char path[64], link[64];
+    ssize_t length;
     int fd;
 
     if (0 == rank) {
         return offer->fd;
     }
     snprintf(path, sizeof(path), "/proc/%lld/fd/%d", (long long) offer->pid, offer->fd);
-    if (!has_name(path)) {
+    length = readlink(path, link, sizeof(link));
+    if (0 > length && ENOENT != errno) {
+        fail(why, path);
         return -1;
     }
-    fd = TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
-    if (0 > fd) {
-        fail(why, path);
-    } else if (!has_token(fd, offer)) {
+    if (has_name(link, length)) {
+        fd = TEMP_FAILURE_RETRY(open(path, O_RDWR | O_CLOEXEC));
+        if (0 > fd) {
+            fail(why, path);
+            return fd;
+        }
+        if (has_token(fd, offer)) {
+            return fd;
+        }
         close(fd);
-        fd = -1;
     }
-    return fd;
+    *stranger = true;
+    snprintf(why, SOLO_FAILURE_TEXT, "process %lld is not rank 0 here: another PID namespace?", (long long) offer->pid);
+    return -1;
 }
 
-/* Maps the file, with room for the own area. Where it is not rank 0's, why is empty. */
-static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, char why[SOLO_FAILURE_TEXT])
+/* Maps the file, with room for the own area. */
+static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, bool *stranger,
+                   char why[SOLO_FAILURE_TEXT])
 {
     mca_coll_solo_memory_t *memory = &module->memory;
     void *start = MAP_FAILED;
@@ -159,11 +167,11 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, ch
     if (!under_limit(memory->bytes, why) || !account(memory->bytes, why)) {
         return false;
     }
-    fd = offer_open(offer, module->rank, why);
+    fd = offer_open(offer, module->rank, stranger, why);
     if (0 > fd) {
         goto out;
     }
-    /* It begins anew, but is there already what it had reserved. */
+    /* What an interrupted one has reserved stays reserved. */
     if (0
         != TEMP_FAILURE_RETRY(
             fallocate(fd, 0, (off_t) mca_coll_solo_area_offset(memory, module->rank), (off_t) memory->area_bytes))) {
@@ -199,11 +207,12 @@ int mca_coll_solo_lowest(mca_coll_solo_module_t *module, bool yes, int more[2])
     return OMPI_SUCCESS == rc ? all[0] : rc;
 }
 
-static void say_failure(const mca_coll_solo_module_t *module, const char *why)
+/* Once a process; but where that is how the ranks are set up, for who wants to know. */
+static void say_failure(const mca_coll_solo_module_t *module, const char *why, bool as_set_up)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
 
-    if (!atomic_flag_test_and_set(&said)) {
+    if (as_set_up ? 1 <= mca_coll_solo_component.verbose : !atomic_flag_test_and_set(&said)) {
         opal_output(mca_coll_solo_component.output,
                     "coll:solo: %s (cid %d), rank %d: no shared memory (%s); other components do the collectives of "
                     "this communicator",
@@ -217,7 +226,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     mca_coll_solo_memory_t *memory = &module->memory;
     char why[SOLO_FAILURE_TEXT] = "";
     struct offer offer = { .made = 0 };
-    bool attached;
+    bool attached, stranger = false;
     int rc, refused, unused[2] = { 0, 0 };
 
     if (0 == module->rank) {
@@ -233,7 +242,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     if (!offer.made) {
         module->state = SOLO_FAILED;
         if (0 == module->rank) {
-            say_failure(module, why);
+            say_failure(module, why, false);
         }
         return OMPI_SUCCESS;
     }
@@ -243,16 +252,11 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     if (NULL == module->sources) {
         fail(why, "malloc");
     }
-    attached = NULL != module->sources && attach(module, &offer, why);
+    attached = NULL != module->sources && attach(module, &offer, &stranger, why);
     refused = mca_coll_solo_lowest(module, attached, unused);
     if (module->size != refused) {
-        if (module->rank == refused && '\0' != why[0]) {
-            say_failure(module, why);
-        } else if (module->rank == refused) {
-            SOLO_VERBOSE(1,
-                         "coll:solo: %s (cid %d), rank %d: no shared memory (process %lld is not rank 0 here: another "
-                         "PID namespace?); other components do the collectives of this communicator",
-                         module->comm->c_name, module->comm->c_contextid, module->rank, (long long) offer.pid);
+        if (module->rank == refused) {
+            say_failure(module, why, stranger);
         }
         rc = 0 > refused ? refused : OMPI_SUCCESS;
         mca_coll_solo_memory_free(module);
