@@ -28,3 +28,16 @@ seed_of() {                         # seed_of SEED
         [[ $1 =~ ^[1-9][0-9]{0,8}$ ]] && echo "$1"
     fi
 }
+
+# Sets build: the folder that the caller has chosen, the current one or the one above it.
+find_build() {                      # find_build PROGRAM, which is there when the tests are compiled
+    local folder
+    for folder in "${build:-.}" ..; do
+        if [[ -d $folder/components && -x $folder/tests/$1 ]]; then
+            build=$(realpath -- "$folder")
+            return
+        fi
+    done
+    say "no folder with components/ and the compiled tests: 'make check-mpi' makes both, --build names another"
+    exit 2
+}

@@ -351,18 +351,6 @@ run_all() {
     done < <(all_rows)
 }
 
-find_build() {
-    local folder
-    for folder in "${build:-.}" ..; do
-        if [[ -d $folder/components && -x $folder/tests/mpi_edges ]]; then
-            build=$(realpath -- "$folder")
-            return
-        fi
-    done
-    say "no folder with components/ and the compiled tests: 'make check-mpi' makes both, --build names another"
-    exit 2
-}
-
 clean_up() {
     trap '' INT TERM
     job_end
@@ -393,7 +381,7 @@ main() {
         run_all
         exit 0
     fi
-    find_build
+    find_build mpi_edges
     command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
     trap clean_up EXIT
     trap 'exit 130' INT TERM

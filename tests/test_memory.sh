@@ -127,18 +127,6 @@ all_lines() {
     line "MPI_Init" each_fails_in_init 1 --victim $LEADER
 }
 
-find_build() {
-    local folder
-    for folder in "${build:-${BUILD:-.}}" ..; do
-        if [[ -d $folder/components && -x $folder/tests/mpi_memory ]]; then
-            build=$(realpath -- "$folder")
-            return
-        fi
-    done
-    say "no folder with components/ and tests/mpi_memory: 'make check-mpi' makes both, --build names another"
-    exit 2
-}
-
 clean_up() {
     trap '' INT TERM
     job_end
@@ -160,7 +148,7 @@ main() {
         esac
     done
     command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
-    find_build
+    find_build mpi_memory
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     tmp=$(mktemp -d)
