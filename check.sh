@@ -25,6 +25,7 @@ unit tests                  | quick |  300 | unit_tests
 rules                       | quick |  600 | tests/test_rules.sh
 han_rules                   | quick |  300 | tests/test_han_rules.sh
 load                        | quick |  600 | tests/test_load.sh
+settle                      | quick |  600 | tests/test_settle.sh
 solo                        | usual |  600 | tests/test_solo.sh
 MPI tests                   | quick | 7200 | mpi_tests
 memory                      | usual | 7200 | memory_tests
@@ -96,7 +97,7 @@ build_gcc() {
 build_clang() {
     local folder
     local -a flags=(-O2 -Wall -Wextra -Werror -fsyntax-only "-I$TOP" "-I$TOP/coll_adapt")
-    for folder in $(mpicc --showme:incdirs); do
+    for folder in $(mpicc --showme:incdirs) $(pkg-config --variable=includedir pmix); do
         flags+=(-isystem "$folder" -isystem "$folder/openmpi")
     done
     flags+=(-isystem "$TOP/compat")

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "common/coll_told.h"
 #include "common/coll_variables.h"
 
 static int han_register(void);
@@ -180,6 +181,7 @@ static int han_register(void)
 static int han_open(void)
 {
     mca_coll_han_component.output = opal_output_open(NULL);
+    coll_told_tell(&mca_coll_han_component.super.collm_version);
     mca_coll_han_table_open();
     return OMPI_SUCCESS;
 }

@@ -10,6 +10,7 @@
 #include "opal/util/info.h"
 
 #include "common/coll_end.h"
+#include "common/coll_settle.h"
 #include "common/coll_tags.h"
 
 /* Scratch memory up to this size stays with the module between calls. */
@@ -131,9 +132,13 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
 {
     han_module_t *module;
 
+    if (OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
+        || !coll_settle(&mca_coll_han_component.super.collm_version, comm)) {
+        return NULL;
+    }
     *priority = mca_coll_han_component.priority;
-    if (0 >= *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
-        || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm) || !coll_tags_fit()) {
+    if (0 >= *priority || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm)
+        || !coll_tags_fit()) {
         return NULL;
     }
     module = OBJ_NEW(han_module_t);

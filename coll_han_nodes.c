@@ -80,7 +80,7 @@ static int number_of_process(const opal_process_name_t *name)
     if (OPAL_SUCCESS == opal_hash_table_get_value_uint64(&nodes.processes, key, &number)) {
         return (int) (intptr_t) number - 1;
     }
-    rc = coll_modex_text(name, OPAL_PMIX_HOSTNAME, &host);
+    rc = coll_modex_text(name, OPAL_PMIX_HOSTNAME, OPAL_PMIX_OPTIONAL, &host);
     if (OMPI_SUCCESS != rc || NULL == host) {
         return OMPI_SUCCESS == rc ? OMPI_ERR_NOT_FOUND : rc;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rules in force: those of a file, and the built-in ones. A file may be missing on one node, or another one there;
- * so nobody obeys it before all ranks know that all have the same, by a hash of its text.
+ * so nobody obeys it before all ranks know that all have the same, by a hash of its text. Whether one is wanted is a
+ * parameter, which all have alike (coll_settle.h).
  *
  * For the ranks of one job this is settled once, in MPI_Init, when HAN is enabled on MPI_COMM_WORLD: later each rank
  * may be somewhere else (threads, sub-communicators), and could not tell whether the others have settled it yet. What
@@ -13,11 +14,11 @@
 
 #include <string.h>
 
-#include "ompi/group/group.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/threads/mutex.h"
 
 #include "common/coll_end.h"
+#include "common/coll_settle.h"
 
 static struct {
     opal_mutex_t lock; /* of reading the file */
@@ -77,16 +78,12 @@ static uint64_t file_hash(void)
 /* -- whether all have the same -- */
 
 /* The one message about a file that is not obeyed, from one rank. */
-static void tell(const han_module_t *module)
+static void tell(void)
 {
     const char *instead = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here"
                                                               : "the built-in rules are used";
 
-    if (!file_wanted()) {
-        opal_output(mca_coll_han_component.output,
-                    "coll:han: %s: jobs meet there of which not all have the same rules; %s", module->comm->c_name,
-                    instead);
-    } else if ('\0' == *file_name()) {
+    if ('\0' == *file_name()) {
         opal_output(mca_coll_han_component.output,
                     "coll:han: coll_han_use_dynamic_file_rules is set, but coll_han_dynamic_rules_filename is not; "
                     "accepted: the name of a file of rules; %s",
@@ -119,7 +116,7 @@ static int complain(const han_module_t *module, bool odd)
 
     rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
     if (OMPI_SUCCESS == rc && rank == teller) {
-        tell(module);
+        tell();
     }
     if (OMPI_SUCCESS == rc && mca_coll_han_component.rules_strict) {
         rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
@@ -155,18 +152,6 @@ static int settle(const han_module_t *module, bool *by_file)
     return OMPI_SUCCESS;
 }
 
-static bool one_job(ompi_communicator_t *comm)
-{
-    const opal_process_name_t first = ompi_group_get_proc_name(comm->c_local_group, 0);
-
-    for (int rank = 1; rank < ompi_comm_size(comm); ++rank) {
-        if (first.jobid != ompi_group_get_proc_name(comm->c_local_group, rank).jobid) {
-            return false;
-        }
-    }
-    return true;
-}
-
 int mca_coll_han_table_settle_job(const han_module_t *module)
 {
     int rc;
@@ -186,7 +171,7 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
     if (module->rules_settled) {
         return OMPI_SUCCESS;
     }
-    if (one_job(module->comm) && (tables.settled || !file_wanted())) {
+    if (!file_wanted() || (tables.settled && coll_settle_one_job(module->comm))) {
         module->by_file = tables.by_file;
     } else {
         rc = exchange ? settle(module, &module->by_file) : OMPI_ERR_NOT_FOUND;

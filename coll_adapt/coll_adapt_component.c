@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_adapt.h"
 
+#include "common/coll_told.h"
 #include "common/coll_variables.h"
 
 static int adapt_register(void);
@@ -116,6 +117,7 @@ static int adapt_register(void)
 static int adapt_open(void)
 {
     mca_coll_adapt_component.output = opal_output_open(NULL);
+    coll_told_tell(&mca_coll_adapt_component.super.collm_version);
     return OMPI_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #include "coll_adapt.h"
 
 #include "common/coll_end.h"
+#include "common/coll_settle.h"
 
 /* mca_coll_adapt_comm_query() has made all of it. */
 static void destruct(mca_coll_adapt_event_module_t *module)
@@ -28,8 +29,12 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
 {
     mca_coll_adapt_event_module_t *module;
 
+    if (OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
+        || !coll_settle(&mca_coll_adapt_component.super.collm_version, comm)) {
+        return NULL;
+    }
     *priority = mca_coll_adapt_component.priority;
-    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm) || !coll_tags_fit()) {
+    if (0 > *priority || !coll_tags_fit()) {
         return NULL;
     }
     module = OBJ_NEW(mca_coll_adapt_event_module_t);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_solo.h"
 
+#include "common/coll_told.h"
 #include "common/coll_variables.h"
 
 static int solo_register(void);
@@ -124,6 +125,7 @@ static int solo_register(void)
 static int solo_open(void)
 {
     mca_coll_solo_component.output = opal_output_open(NULL);
+    coll_told_tell(&mca_coll_solo_component.super.collm_version);
     return OMPI_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include "ompi/proc/proc.h"
 
 #include "common/coll_end.h"
+#include "common/coll_settle.h"
 
 static const coll_fallback_slot_t slots[SOLO_COLLECTIVE_COUNT] = {
     [SOLO_BCAST] = COLL_FALLBACK_SLOT(bcast),
@@ -73,9 +74,12 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
 {
     mca_coll_solo_module_t *module;
 
+    if (OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
+        || !coll_settle(&mca_coll_solo_component.super.collm_version, comm)) {
+        return NULL;
+    }
     *priority = mca_coll_solo_component.priority;
-    if (0 > *priority || OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
-        || ompi_group_have_remote_peers(comm->c_local_group)) {
+    if (0 > *priority || ompi_group_have_remote_peers(comm->c_local_group)) {
         return NULL;
     }
     module = OBJ_NEW(mca_coll_solo_module_t);

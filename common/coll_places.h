@@ -27,7 +27,7 @@ static inline int coll_places_get(ompi_communicator_t *comm, int rank, char **pl
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
 
     *place = NULL;
-    return name.jobid == OMPI_PROC_MY_NAME->jobid ? coll_modex_text(&name, OPAL_PMIX_LOCALITY_STRING, place)
+    return name.jobid == OMPI_PROC_MY_NAME->jobid ? coll_modex_text(&name, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, place)
                                                   : OMPI_SUCCESS;
 }
 

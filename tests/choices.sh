@@ -41,3 +41,16 @@ find_build() {                      # find_build PROGRAM, which is there when th
     say "no folder with components/ and the compiled tests: 'make check-mpi' makes both, --build names another"
     exit 2
 }
+
+# Sets components: the folder that COMPONENTS names, or the one that this build has made.
+find_components() {
+    local folder
+    for folder in ${COMPONENTS:+"$COMPONENTS"} components ../components "$HERE/../components"; do
+        if [[ -e $folder/mca_coll_han.so ]]; then
+            components=$(realpath -- "$folder")
+            return
+        fi
+    done
+    echo "no components/ with mca_coll_han.so: run make" >&2
+    exit 2
+}

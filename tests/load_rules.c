@@ -4,10 +4,11 @@
  * MPI_COMM_WORLD and on a part of it; with --spawn also on a communicator with the ranks of a second job. For
  * test_rules.sh.
  *
- *   load_rules [--spawn [FOLDER]]
+ *   load_rules [--spawn | --spawn-from-part [FOLDER [NAME=VALUE]]]
  *
- * FOLDER is where the second job starts. Rank 0 of the first job says on standard error what comes next, and at the end
- * "all right" or "wrong values". The second job does not: its lines would come between those of the first in any order.
+ * The part has all ranks but rank 1. FOLDER is where the second job starts, NAME=VALUE is in its environment. Rank 0 of
+ * the first job says on standard error what comes next, and at the end "all right" or "wrong values". The second job
+ * does not: its lines would come between those of the first in any order.
  */
 #include <mpi.h>
 
@@ -84,20 +85,24 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
         say("world");
         broadcast(MPI_COMM_WORLD, 20);
-        MPI_Comm_free(&part);
-        if (1 < argc && 0 == strcmp("--spawn", argv[1])) {
+        if (1 < argc && (0 == strcmp("--spawn", argv[1]) || 1 != rank)) {
             MPI_Info info = MPI_INFO_NULL;
 
             if (2 < argc) {
                 MPI_Info_create(&info);
                 MPI_Info_set(info, "wdir", argv[2]);
             }
-            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+            if (3 < argc) {
+                MPI_Info_set(info, "ompi_param", argv[3]);
+            }
+            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, info, 0,
+                           0 == strcmp("--spawn", argv[1]) ? MPI_COMM_WORLD : part, &inter, MPI_ERRCODES_IGNORE);
             if (MPI_INFO_NULL != info) {
                 MPI_Info_free(&info);
             }
             merge(inter, 0);
         }
+        MPI_Comm_free(&part);
     }
     MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     say(0 == all ? "all right" : "wrong values");

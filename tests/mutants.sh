@@ -13,7 +13,7 @@ readonly TOP
 . "$TOP/tests/sources.sh"
 readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
-readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules memory)
+readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules settle memory)
 
 # Seconds that a step may take: many times what any takes.  What hangs ends before, by a limit of the tests.
 readonly LIMIT=3600
@@ -25,8 +25,8 @@ tests/mutants.sh [--only TEXT] [--list]
 Shows that ./check.sh catches faults.  A mutant is HAN with one fault, put there on
 purpose: tests/mutants.list says where, and how to add one.  For each of them, in a
 copy in build/mutants/tree, builds HAN and runs unit tests, MPI tests, and those of
-solo, of loading, of rules and without memory, as in ./check.sh, until the first failure; what the
-list names is tried first.  Takes 10 to 20 minutes on two cores.
+solo, of loading, of rules, of what nodes have in common and without memory, as in
+./check.sh, until the first failure; what the list names is tried first.  Takes 10 to 20 minutes on two cores.
 
   --only TEXT   only mutants whose name contains TEXT
   --list        prints the names of the mutants, each with its file
@@ -126,7 +126,7 @@ try_step() {                        # try_step LOG STEP [RUN]
         memory)
             under_limit "$log" tests/test_memory.sh --build . --depth usual || status=$? ;;
         *)
-            BUILD=$TREE COMPONENTS=$TREE/components under_limit "$log" "tests/test_$step.sh" || status=$? ;;
+            T_STOP=1 BUILD=$TREE COMPONENTS=$TREE/components under_limit "$log" "tests/test_$step.sh" || status=$? ;;
     esac
     if ((status == 77)); then
         say "$step: $(grep -am 1 '^1\.\.0 # SKIP' "$log" || :)"

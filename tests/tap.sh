@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2034  # used by those that source this
 #
 # What the test scripts print: one line for each behaviour, and "1..$count" at their end.  To be sourced.  Where a
-# behaviour fails, the first lines of the files in t_notes follow, as comments.  What has taken a second or more says so.
+# behaviour fails, the first lines of the files in t_notes follow, as comments; with T_STOP set the script ends there.
+# What has taken a second or more says so.
 
 count=0 failed=0
 t_notes=()
@@ -45,6 +46,7 @@ t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
     shift 2
     (($# > 0)) || set -- "${t_notes[@]}"
     (($# == 0)) || { cat -- "$@" 2>/dev/null | head -n 200 | sed 's/^/# /'; } || :
+    [[ -z ${T_STOP:-} ]] || exit 1
 }
 
 t_check() {                         # t_check BEHAVIOUR COMMAND...

@@ -20,6 +20,8 @@ cluster=tl$$
 tmp=$(mktemp -d)
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/choices.sh
+. "$HERE/choices.sh"
 t_notes=("$tmp/out" "$tmp/err")
 
 clean_up() {
@@ -200,19 +202,8 @@ test_silent() {
 
 # ---------------------------------------------------------------- main
 
-find_components() {
-    local folder
-    for folder in ${COMPONENTS:+"$COMPONENTS"} components ../components "$HERE/../components"; do
-        if [[ -e $folder/mca_coll_han.so ]]; then
-            realpath -- "$folder"
-            return
-        fi
-    done
-    return 1
-}
-
 command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
-components=$(find_components) || { echo "test_load.sh: no components/ with mca_coll_han.so: run make" >&2; exit 2; }
+find_components
 for program in load_collectives load_mpi_t; do
     mpicc -o "$tmp/$program" "$HERE/$program.c" || exit 2
 done

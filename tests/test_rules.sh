@@ -20,6 +20,8 @@ cluster=tr$$
 tmp=$(mktemp -d)
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/choices.sh
+. "$HERE/choices.sh"
 t_notes=("$tmp/err")
 
 clean_up() {
@@ -194,19 +196,8 @@ test_spawn_message() {
 
 # ---------------------------------------------------------------- main
 
-find_components() {
-    local folder
-    for folder in ${COMPONENTS:+"$COMPONENTS"} components ../components "$HERE/../components"; do
-        if [[ -e $folder/mca_coll_han.so ]]; then
-            realpath -- "$folder"
-            return
-        fi
-    done
-    return 1
-}
-
 command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
-components=$(find_components) || { echo "test_rules.sh: no components/ with mca_coll_han.so: run make" >&2; exit 2; }
+find_components
 mpicc -o "$tmp/load_rules" "$HERE/load_rules.c" || exit 2
 mkdir "$tmp/$cluster-n0" "$tmp/$cluster-n1" "$tmp/with_same" "$tmp/with_other" "$tmp/with_none"
 cat >"$tmp/in_own_folder" <<'SCRIPT'

@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What becomes of a job whose ranks do not have the same: parameters, versions
+# of the components, the components themselves.  COMPONENTS names the folder to
+# test (default: components/ here or one above).  Exit code 0 pass, 1 fail, 77
+# the machine allows no virtual nodes.
+#
+# shellcheck disable=SC2016,SC2317  # commands of other shells; the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly HERE
+readonly VCLUSTER=$HERE/../cluster/vcluster
+readonly LIMIT=120                  # seconds for one command
+readonly ALIKE='accepted: the same everywhere'
+
+cluster=ts$$
+tmp=$(mktemp -d)
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+# shellcheck source=tests/choices.sh
+. "$HERE/choices.sh"
+t_notes=("$tmp/out" "$tmp/err")
+
+clean_up() {
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
+    rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# On three nodes with two ranks each: 0 and 1, 2 and 3, 4 and 5.
+run() {                             # run [mpirun options] -- PROGRAM...
+    local status=0
+    local -a options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- "$tmp/by_node" "$@" \
+        </dev/null >"$tmp/out" 2>"$tmp/err" || status=$?
+    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
+    return "$status"
+}
+
+# What the ranks of a node do first.  Commands of the shell, such as export.
+on_node() {                         # on_node NUMBER [COMMAND...]
+    printf '%s\n' "${@:2}" >"$tmp/$cluster-n$1"
+}
+
+set_on_node() {                     # set_on_node NUMBER [PARAMETER=VALUE...]
+    on_node "$1" "${@/#/export OMPI_MCA_}"
+}
+
+said() {                            # said LINE [COUNT]: it is one of so many (default: 1) that are said
+    [[ $(grep -c '\] coll:.* accepted: ' "$tmp/err") == "${2:-1}" ]] && grep -qF -- "] coll:$1" "$tmp/err"
+}
+
+silent() {
+    ! grep -q 'coll:' "$tmp/err"
+}
+
+right() {
+    grep -qE '^[0-9]+ collectives are right$' "$tmp/out"
+}
+
+goes_by() {                         # goes_by PATTERN OPTIONS...: how the broadcast on MPI_COMM_WORLD is done
+    run "${@:2}" --mca coll_han_verbose 2 -- "$tmp/load_collectives" && right && grep -qE "bcast, 4 bytes: $1" "$tmp/err"
+}
+
+# ---------------------------------------------------------------- parameters
+
+test_silent() {
+    run "$@" -- "$tmp/load_collectives" && right && silent
+}
+
+# The name of each parameter that ranks must have alike, and a value that is not its default.
+parameters() {                      # parameters COMPONENT
+    ompi_info --param coll "$1" --level 9 --parsable | awk -F: -v file="$tmp/rules" '
+        $4 != "param" { next }
+        { name = $5 }
+        $6 == "value" { value[name] = $7; number[name] = $7 ~ /^-?[0-9]+$/; order[++count] = name }
+        $6 == "enumerator" && $9 != value[name] { other[name] = $9 }
+        $6 == "type" && $7 == "string" && name ~ /filename$/ { other[name] = file }
+        END {
+            for (i = 1; i <= count; ++i) {
+                name = order[i]
+                if (name !~ /_verbose$/) {
+                    print name, name in other ? other[name] : value[name] + 1
+                }
+            }
+        }'
+}
+
+# All of them at once: of each one line, and what the program gets is right.
+test_every_parameter() {            # test_every_parameter COMPONENT
+    local name value count=0
+    local -a settings=()
+    while read -r name value; do
+        settings+=("$name=$value")
+    done < <(parameters "$1")
+    set_on_node 1 "${settings[@]}"
+    run -- "$tmp/load_collectives" && right || return 1
+    for name in "${settings[@]%%=*}"; do
+        count=$((count + 1))
+        [[ $(grep -c "coll:$1: $name is .* on $cluster-n[012] (rank [024]), but .* on $cluster-n[012] (rank [024]); $ALIKE; the default, .*, is used$" "$tmp/err") == 1 ]] ||
+            { echo "no line about $name" >>"$tmp/out"; return 1; }
+    done
+    ((count > 5)) && [[ $(grep -c 'coll:' "$tmp/err") == "$count" ]]
+}
+
+test_default_is_used() {            # test_default_is_used LINE OPTIONS...
+    goes_by '[a-z]+.*\(built-in rules:' "${@:2}" && grep -qF "$1" "$tmp/err"
+}
+
+# Two programs of one job, on all nodes.
+test_programs() {                   # test_programs LINE
+    OMPI_MCA_rmaps_base_mapping_policy=slot:oversubscribe run --np 2 -- "$tmp/load_collectives" : --np 4 --mca coll_han_bcast_segsize 100 "$tmp/load_collectives" && right &&
+        said "$1"
+}
+
+test_ends() {                       # test_ends LINE [COUNT-OF-LINES OPTIONS -- PROGRAM...]
+    local line=$1 lines=${2:-1} status=0
+    shift $(($# > 1 ? 2 : 1))
+    (($# > 0)) || set -- -- "$tmp/load_collectives"
+    run "$@" || status=$?
+    ((status != 0 && status != 124 && status != 137)) && said "$line" "$lines" && ! right
+}
+
+# ---------------------------------------------------------------- components
+
+test_without() {                    # test_without LINE
+    run --mca coll_han_verbose 2 -- "$tmp/load_collectives" && right && said "$1" && ! grep -q 'coll:han:.*bcast' "$tmp/err"
+}
+
+# HAN does the broadcast, but not by adapt.
+test_without_adapt() {              # test_without_adapt LINE
+    goes_by 'pipeline ib sb, up libnbc' && said "$1"
+}
+
+# What is another one is told of each component, and none of them does anything.
+test_versions() {
+    local component
+    run --mca coll_han_verbose 2 --mca coll_adapt_verbose 2 --mca coll_solo_verbose 1 -- "$tmp/load_collectives" &&
+        right && [[ $(grep -c 'coll:' "$tmp/err") == 3 ]] || return 1
+    for component in han adapt solo; do
+        grep -q "coll:$component: the component is 0.1.0 on $cluster-n0 (rank 0), but 9.1.0 on $cluster-n1 (rank 2); $ALIKE; the job goes without it" "$tmp/err" || return 1
+    done
+}
+
+# ---------------------------------------------------------------- a second job
+
+meet() {                            # meet [SETTING of the second job]
+    run --mca coll_han_verbose 2 -- "$tmp/load_rules" --spawn "$tmp" "$@" && grep -q '^all right$' "$tmp/err"
+}
+
+# Whether HAN does the broadcast on the communicator of both.
+together() {
+    awk '$0 == "merged" { here = 1 } here' "$tmp/err" | grep -q 'bcast, 4000 bytes: '
+}
+
+test_together() {
+    meet && ! grep -q 'accepted: ' "$tmp/err" && together
+}
+
+test_apart() {                      # test_apart LINE COUNT [SETTING]
+    meet "${@:3}" && said "$1" "$2" && ! together
+}
+
+# ---------------------------------------------------------------- main
+
+command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
+find_components
+for program in load_collectives load_rules; do
+    mpicc -o "$tmp/$program" "$HERE/$program.c" || exit 2
+done
+# shellcheck disable=SC2046  # several words
+gcc -shared -fPIC -o "$tmp/other_version.so" "$HERE/other_version.c" \
+    $(pkg-config --cflags pmix) -ldl || exit 2
+cat >"$tmp/by_node" <<'SCRIPT'
+#!/bin/sh
+. "$(dirname "$0")/$(hostname)" && exec "$@"
+SCRIPT
+chmod 755 "$tmp" "$tmp/by_node"
+for node in 0 1 2; do
+    on_node "$node"
+done
+printf '%s\n' 'han-rules 1' 'bcast nodes=* ppn=* bytes=* : algorithm=simple' >"$tmp/rules"
+t_needs "$VCLUSTER" up --name "$cluster" --nodes 3 --rate none
+export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
+
+t_check "parameters that are the same on all ranks: nothing is said" \
+    test_silent --mca coll_han_bcast_algorithm simple --mca coll_adapt_bcast_segment_size 100
+set_on_node 1 coll_han_priority=35 coll_solo_single_copy=1 coll_han_verbose=0
+t_check "defaults written out on one node: nothing is said" test_silent
+for component in han adapt solo; do
+    t_check "each parameter of $component, another one on one node: one line of each" test_every_parameter "$component"
+done
+set_on_node 1 coll_han_bcast_algorithm=simple
+t_check "an algorithm on the second node only: the line, and the default" test_default_is_used \
+    "coll:han: coll_han_bcast_algorithm is auto on $cluster-n0 (rank 0), but simple on $cluster-n1 (rank 2); $ALIKE; the default, auto, is used"
+t_check "the same where all ranks are given another one" test_default_is_used \
+    "coll:han: coll_han_bcast_algorithm is fallback on $cluster-n0 (rank 0), but simple on $cluster-n1 (rank 2); $ALIKE; the default, auto, is used" \
+    --mca coll_han_bcast_algorithm fallback
+
+on_node 1
+t_check "two programs in one job with different parameters: one line, and the default" test_programs \
+    "han: coll_han_bcast_segsize is 0 on $cluster-n0 (rank 0), but 100 on $cluster-n1 (rank 2); $ALIKE; the default, 0, is used"
+on_node 0 '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || export OMPI_MCA_coll_han_bcast_segsize=100'
+t_check "a parameter on one of two ranks of a node: the job ends" test_ends \
+    "han: coll_han_bcast_segsize is 0 on $cluster-n0 (rank 0), but 100 on $cluster-n0 (rank 1); $ALIKE; the job ends, for its ranks would wait for ever"
+on_node 0
+
+on_node 1 'unset OMPI_MCA_mca_base_component_path'
+t_check "the components are missing on the second node: one line, and the job goes without" test_without \
+    "han: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
+on_node 0 'unset OMPI_MCA_mca_base_component_path'
+on_node 1
+t_check "the components are missing on the first node: one line, and the job goes without" test_without \
+    "han: the component is missing on $cluster-n0 (rank 0), but 0.1.0 on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
+on_node 0
+set_on_node 1 'coll=^adapt'
+t_check "adapt is missing on one node: one line, and HAN goes without" test_without_adapt \
+    "adapt: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
+on_node 1 "export LD_PRELOAD=$tmp/other_version.so"
+t_check "another version of the components on one node: one line of each, and the job goes without" test_versions
+on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
+t_check "HAN is missing on one rank of a node: the job ends" test_ends \
+    "han: the component is 0.1.0 on $cluster-n1 (rank 2), but missing on $cluster-n1 (rank 3); $ALIKE; the job ends, for its ranks would wait for ever"
+on_node 1
+
+readonly BOTH="$ALIKE; communicators with both go without the component"
+t_check "a second job with the same parameters: HAN where both meet" test_together
+t_check "a second job with another parameter: one line, and no HAN where both meet" test_apart \
+    "han: coll_han_bcast_algorithm is its default on $cluster-n0 (rank 0 of job 1), but simple on $cluster-n0 (rank 0 of job 2); $BOTH" \
+    1 OMPI_MCA_coll_han_bcast_algorithm=simple
+t_check "a second job without HAN: one line, and no HAN where both meet" test_apart \
+    "han: the component is 0.1.0 on $cluster-n0 (rank 0 of job 1), but missing on $cluster-n0 (rank 0 of job 2); $BOTH" \
+    1 OMPI_MCA_coll=^han
+set_on_node 1 coll_han_bcast_algorithm=tree
+t_check "a job that was given a default, and a second one: one more line, and no HAN where both meet" test_apart \
+    "han: coll_han_bcast_algorithm is its default on $cluster-n0 (rank 0), but tree on $cluster-n1 (rank 2); $BOTH" 2
+t_check "the same where the second cannot see it: the first one ends" test_ends \
+    "han: another job is met, which does not know that defaults are used here; accepted: the same parameters everywhere; the job ends" \
+    2 --ppn 1 --mca coll_han_bcast_algorithm simple -- "$tmp/load_rules" --spawn-from-part "$tmp" OMPI_MCA_coll_han_bcast_algorithm=simple
+
+echo "1..$count"
+exit "$failed"
