@@ -6,12 +6,8 @@
 
 #include "opal/runtime/opal_progress.h"
 
-enum {
-    MOST_LOOKS = 128,    /* at a flag before MPI and other processes get their turn: a few microseconds */
-    PATIENCE = 10000000, /* nanoseconds of waiting after which a rank sleeps, ... */
-    NAP_SHARE = 16,      /* ... this part of what it has waited, ... */
-    LONGEST_NAP = 1000000,
-};
+/* At a flag before MPI and other processes get their turn: a few microseconds. */
+enum { MOST_LOOKS = 128 };
 
 static inline void relax(void)
 {
@@ -30,30 +26,20 @@ int64_t mca_coll_solo_now(void)
     return (int64_t) time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Who has waited long lets the core rest. What comes meanwhile, also to MPI, is late by a part of the wait at most. */
-static void nap(int64_t waited)
-{
-    const int64_t share = waited / NAP_SHARE;
-
-    if (PATIENCE <= waited) {
-        nanosleep(&(struct timespec){ .tv_nsec = share < LONGEST_NAP ? share : LONGEST_NAP }, NULL);
-    }
-}
-
 /*
  * How long it pays to look depends on whether the other one has a core at this moment, and what it was like the last
  * time is the best guess: success doubles the looks, also where a look longer would have had it; a wait that looks in
  * vain once more halves them.
  *
  * opal_progress() yields by itself where mpi_yield_when_idle is set and there was nothing to do. Where ranks are more
- * than cores it is done here whatever is set: the one that is waited for may be waiting for this core.
+ * than cores it is done here whatever is set: the one that is waited for may be waiting for this core. Nobody sleeps,
+ * however long it takes: others' one-sided operations, and messages under way, depend on this rank's progress.
  */
 void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *flag, uint64_t seq)
 {
-    int64_t since = 0;
-
-    for (int turns = 0;; ++turns) {
-        for (int i = 0; i < module->looks; ++i) {
+    for (int turns = 0;; turns += 2 > turns) {
+        /* Who waits longer is there for others, as often as there is no flag. */
+        for (int i = 0; i < (2 > turns ? module->looks : 1); ++i) {
             if (mca_coll_solo_reached(flag, seq)) {
                 if (1 >= turns && MOST_LOOKS > module->looks && !module->crowded) {
                     module->looks *= 2;
@@ -68,11 +54,6 @@ void mca_coll_solo_wait(mca_coll_solo_module_t *module, const _Atomic uint64_t *
         opal_progress();
         if (module->crowded && !opal_progress_yield_when_idle) {
             sched_yield();
-        }
-        if (0 == turns) {
-            since = mca_coll_solo_now();
-        } else {
-            nap(mca_coll_solo_now() - since);
         }
     }
 }

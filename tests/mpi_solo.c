@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a component may do to a node that keeps its ranks together by flags in shared memory: hold up messages, take
- * cores, leave files and mappings behind. Passes with any correct MPI on one node; mpi_check --solo asks for right
+ * What a component may do to a node that keeps its ranks together by flags in shared memory: hold up messages, leave
+ * files and mappings behind. Passes with any correct MPI on one node; mpi_check --solo asks for right
  * results of all kinds. What is done to a rank with --no-files, --no-space and --untraceable is for the tests of
  * messages.
  */
@@ -19,7 +19,6 @@ static long no_space = -1;
 static long strangers = 0;
 static long untraceable = -1;
 static long forever = 0;
-static long rests = 0;
 
 /* ---- a few calls on a communicator ---- */
 
@@ -128,44 +127,6 @@ static void progress_while_waiting(void)
         T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
     t_free(memory);
-}
-
-static double core_seconds(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return (double) (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-           + 1e-6 * (double) (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
-/*
- * Asked only of a component that promises it. On a busy machine a rank may come so late that it hardly waits: it takes
- * no more of a core than one that waits for as long as the late rank sleeps.
- */
-static void rest_while_waiting(void)
-{
-    enum { LATE = 300000 };
-
-    if (!rests) {
-        t_skip("wants --rests");
-        return;
-    }
-    for (int late = 0; late < t.size; ++late) {
-        double waited, used;
-
-        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        if (late == t.rank) {
-            usleep(LATE);
-        }
-        waited = MPI_Wtime();
-        used = core_seconds();
-        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        waited = MPI_Wtime() - waited;
-        used = core_seconds() - used;
-        t_expect(late == t.rank || used < 0.3 * (waited > 1e-6 * LATE ? waited : 1e-6 * LATE),
-                 "rank %d takes %.0f ms of a core in %.0f ms", t.rank, 1e3 * used, 1e3 * waited);
-    }
 }
 
 static int count_files(void)
@@ -307,17 +268,13 @@ static void run_forever(void)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[] = { { "--communicators", true, &communicators },
-                                               { "--no-files", true, &no_files },
-                                               { "--no-space", true, &no_space },
-                                               { "--untraceable", true, &untraceable },
-                                               { "--strangers", false, &strangers },
-                                               { "--forever", false, &forever },
-                                               { "--rests", false, &rests } };
+    static const struct t_option options[]
+        = { { "--communicators", true, &communicators }, { "--no-files", true, &no_files },
+            { "--no-space", true, &no_space },           { "--untraceable", true, &untraceable },
+            { "--strangers", false, &strangers },        { "--forever", false, &forever } };
     static const struct t_behaviour behaviours[] = {
         { "messages of 3 MB and a bit", large_messages, 0 },
         { "a rank in a barrier takes part in messages", progress_while_waiting, 0 },
-        { "a rank in a barrier leaves the core to others", rest_while_waiting, 0 },
         { "twenty communicators at once", many_at_once, 0 },
         { "many communicators, used and freed, leave no file open and nothing mapped", many_communicators, 240 },
     };

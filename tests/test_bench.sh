@@ -229,5 +229,32 @@ t_compare --sets nosuch
 [[ $code == 2 ]] && grep -q 'known are' "$work/err"
 t_result $? 'compare names the sets that it knows'
 
+# ---- beside
+
+beside=$work/beside
+t_beside() {                        # t_beside OPTIONS...: on three ranks
+    timeout 300 mpirun $root_option --oversubscribe -n 3 --mca mpi_yield_when_idle 1 "$beside" --bytes 100000 --late 1 \
+        --repetitions 3 "$@" >"$work/out" 2>"$work/err"
+    code=$?
+}
+
+mpicc -O2 -o "$beside" "$here/../bench/beside.c" 2>"$work/err"
+t_result $? 'beside can be compiled' "$work/err"
+
+t_beside --prefer basic,tuned
+[[ $code == 0 && $(grep -cE '^(fetch|send|ibcast) +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$work/out") == 3 ]]
+t_result $? 'beside has a row for one-sided operations, a message and a broadcast'
+
+t_beside --prefer tuned,basic --max-slower 0.000001
+((code == 1))
+t_result $? 'beside fails where more is taken than allowed'
+
+for bad in '--prefer solo' '--bytes 0' '--late x' '--nonsense'; do
+    # shellcheck disable=SC2086  # several words
+    t_beside $bad
+    [[ $code == 2 && $(grep -c '^beside: ' "$work/err") == 1 ]]
+    t_result $? "beside refuses $bad"
+done
+
 echo "1..$count"
 exit $failed

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * beside - what else MPI does for a rank that waits inside a collective, with one component for that and with another:
+ * see --help. The time of each is taken on rank 0, which comes late, while all others wait in MPI_Barrier.
+ */
+#include <mpi.h>
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WARM_UP = 300, MOST_REPETITIONS = 10000, FETCHES = 100 };
+
+static int rank, size;
+static long bytes = 128L << 20, late = 30, repetitions = 11;
+static double most_slower;
+static bool wanted_help;
+static char *data;
+
+static void help(void)
+{
+    printf("Usage: mpirun -n RANKS beside [options]\n\n"
+           "All ranks but one wait in MPI_Barrier. Meanwhile rank 0\n"
+           "  fetch   has %d MPI_Fetch_and_op at rank 1, each with MPI_Win_flush\n"
+           "  send    receives a message that rank 1 has begun to send before it waits\n"
+           "  ibcast  receives a broadcast that rank 1 has begun before it waits\n"
+           "and then joins the barrier. The barrier is done by the first component, by the second, by the\n"
+           "first, ...; the medians are printed, and their ratio.\n\n"
+           "  --prefer ONE,OTHER  the components (default solo,tuned)\n"
+           "  --bytes N           of the message and the broadcast (default 128 MiB)\n"
+           "  --late MS           milliseconds that the others have waited when rank 0 begins (default 30)\n"
+           "  --repetitions N     (default 11)\n"
+           "  --max-slower R      exit code 1 where the first takes more than R times as long\n"
+           "  --help              this text\n\n"
+           "On one node: it is solo that waits there. The message needs the sender's help where it does not go by\n"
+           "single copies: with --mca btl tcp,self, or --mca btl_vader_single_copy_mechanism none.\n",
+           FETCHES);
+}
+
+static void wait_ms(long ms)
+{
+    nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 }, NULL);
+}
+
+/* -- what goes on meanwhile: each begins on all ranks, is timed on rank 0, and ends on all ranks after the barrier --
+ */
+
+static MPI_Win window;
+static MPI_Comm own; /* for the broadcast */
+static MPI_Request request = MPI_REQUEST_NULL;
+
+static void nothing(void)
+{
+}
+
+static void fetch(void)
+{
+    const long one = 1;
+    long result;
+
+    for (int i = 0; i < FETCHES; ++i) {
+        MPI_Fetch_and_op(&one, &result, MPI_LONG, 1, 0, MPI_SUM, window);
+        MPI_Win_flush(1, window);
+    }
+}
+
+static void begin_send(void)
+{
+    if (1 == rank) {
+        MPI_Isend(data, (int) bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+    }
+}
+
+static void receive(void)
+{
+    MPI_Recv(data, (int) bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void begin_ibcast(void)
+{
+    if (0 != rank) {
+        MPI_Ibcast(data, (int) bytes, MPI_BYTE, 1, own, &request);
+    }
+}
+
+static void ibcast(void)
+{
+    MPI_Ibcast(data, (int) bytes, MPI_BYTE, 1, own, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static const struct {
+    const char *name;
+    void (*begin)(void);
+    void (*work)(void);
+} activities[] = { { "fetch", nothing, fetch }, { "send", begin_send, receive }, { "ibcast", begin_ibcast, ibcast } };
+
+static double once(int activity, MPI_Comm comm)
+{
+    double start;
+
+    MPI_Barrier(comm);
+    activities[activity].begin();
+    if (0 == rank) {
+        wait_ms(late);
+    }
+    start = MPI_Wtime();
+    if (0 == rank) {
+        activities[activity].work();
+    }
+    start = MPI_Wtime() - start;
+    MPI_Barrier(comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return start;
+}
+
+/* -- the measurement -- */
+
+static int by_value(const void *one, const void *other)
+{
+    const double a = *(const double *) one, b = *(const double *) other;
+
+    return (a > b) - (a < b);
+}
+
+static double median(double *of)
+{
+    qsort(of, (size_t) repetitions, sizeof(*of), by_value);
+    return of[repetitions / 2];
+}
+
+static bool measure(int activity, const MPI_Comm comms[2])
+{
+    static double times[2][MOST_REPETITIONS];
+    double one, other;
+
+    for (long i = 0; i < repetitions; ++i) {
+        for (int which = 0; which < 2; ++which) {
+            times[which][i] = once(activity, comms[which]);
+        }
+    }
+    one = median(times[0]) * 1e6;
+    other = median(times[1]) * 1e6;
+    if (0 == rank) {
+        printf("%-8s %12.1f %12.1f %8.2f\n", activities[activity].name, one, other, one / other);
+        fflush(stdout);
+    }
+    return 0 >= most_slower || 0 != rank || one <= most_slower * other;
+}
+
+static bool parse(int argc, char **argv, char *names[2])
+{
+    static const struct option options[] = { { "prefer", required_argument, NULL, 'p' },
+                                             { "bytes", required_argument, NULL, 'b' },
+                                             { "late", required_argument, NULL, 'l' },
+                                             { "repetitions", required_argument, NULL, 'r' },
+                                             { "max-slower", required_argument, NULL, 'm' },
+                                             { "help", no_argument, NULL, 'h' },
+                                             { NULL, 0, NULL, 0 } };
+    int letter;
+
+    while (-1 != (letter = getopt_long(argc, argv, "h", options, NULL))) {
+        char *end = NULL;
+
+        switch (letter) {
+        case 'p':
+            names[0] = strtok(optarg, ",");
+            names[1] = strtok(NULL, ",");
+            break;
+        case 'b':
+            bytes = strtol(optarg, &end, 10);
+            break;
+        case 'l':
+            late = strtol(optarg, &end, 10);
+            break;
+        case 'r':
+            repetitions = strtol(optarg, &end, 10);
+            break;
+        case 'm':
+            most_slower = strtod(optarg, &end);
+            break;
+        default:
+            wanted_help = 'h' == letter;
+            return false;
+        }
+        if (NULL != end && '\0' != *end) {
+            return false;
+        }
+    }
+    return argc == optind && NULL != names[0] && NULL != names[1] && 0 < bytes && bytes <= 1L << 30 && 0 <= late
+           && 0 < repetitions && repetitions <= MOST_REPETITIONS;
+}
+
+/* A communicator on which a component comes first, and has had enough calls for its memory. */
+static MPI_Comm prefer(char *component)
+{
+    MPI_Comm comm;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "ompi_comm_coll_preference", component);
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+    MPI_Info_free(&info);
+    for (int i = 0; i < WARM_UP; ++i) {
+        MPI_Barrier(comm);
+    }
+    return comm;
+}
+
+static bool run(char *names[2])
+{
+    MPI_Comm comms[2] = { prefer(names[0]), prefer(names[1]) };
+    bool quick = true, windows;
+    long *counter;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Alloc_mem(sizeof(*counter), MPI_INFO_NULL, &counter);
+    *counter = 0;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    windows = MPI_SUCCESS
+              == MPI_Win_create(counter, sizeof(*counter), sizeof(*counter), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (windows) {
+        MPI_Win_lock_all(0, window);
+    }
+    if (0 == rank) {
+        printf("%-8s %9s us %9s us %8s\n", "", names[0], names[1], "ratio");
+    }
+    for (size_t i = 0; i < sizeof(activities) / sizeof(activities[0]); ++i) {
+        if (windows || fetch != activities[i].work) {
+            quick = measure((int) i, comms) && quick;
+        } else if (0 == rank) {
+            printf("%-8s no windows over this network\n", activities[i].name);
+        }
+    }
+    if (windows) {
+        MPI_Win_unlock_all(window);
+        MPI_Win_free(&window);
+    }
+    MPI_Free_mem(counter);
+    MPI_Comm_free(&own);
+    MPI_Comm_free(&comms[0]);
+    MPI_Comm_free(&comms[1]);
+    return quick;
+}
+
+int main(int argc, char **argv)
+{
+    char defaults[] = "solo,tuned", *names[2] = { strtok(defaults, ","), strtok(NULL, ",") };
+    int code = 0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    opterr = 0;
+    if (!parse(argc, argv, names)) {
+        if (0 == rank) {
+            wanted_help ? help() : (void) fprintf(stderr, "beside: unknown or wrong options; --help lists them\n");
+        }
+        code = wanted_help ? 0 : 2;
+    } else if (2 > size || NULL == (data = calloc(1, (size_t) bytes))) {
+        fprintf(stderr, "beside: %s\n", 2 > size ? "two ranks at least are wanted" : "no memory for the message");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    } else if (!run(names)) {
+        code = 1;
+    }
+    free(data);
+    MPI_Finalize();
+    return code;
+}
