@@ -112,7 +112,7 @@ typedef struct mca_coll_solo_module_t {
     size_t segment_bytes;    /**< what a box holds */
     bool single_copy;        /**< all ranks may copy from and to all others */
     double single_copy_cost; /**< measured; a memcpy's is 1; where it is crowded it is not known */
-    bool crowded;            /**< the node has more ranks than cores */
+    bool crowded;            /**< there are more ranks than processors for them */
     int looks;               /**< at a flag before others get their turn, see coll_solo_wait.c */
     int groups;              /**< 1: all ranks are in one, and the layout is flat */
     int *group_of;           /**< [size] numbered as ranks meet them */
@@ -167,6 +167,14 @@ enum { SOLO_FAILURE_TEXT = 160 };
  * @returns SOLO_NO_MEMORY where a rank has no memory, or an error of a fallback
  */
 int mca_coll_solo_meet(mca_coll_solo_module_t *module);
+
+/* -- coll_solo_room.c ---------------------------------------------------------------------------------------------- */
+
+/** Writes into this rank's area what processors it may use, and who else is on the node. */
+void mca_coll_solo_room_tell(mca_coll_solo_area_t *area);
+
+/** When all have: whether there are more ranks than processors for them. The same on all ranks. */
+bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size);
 
 /* -- coll_solo_groups.c -------------------------------------------------------------------------------------------- */
 

@@ -25,7 +25,8 @@
 
 enum {
     SOLO_LINE = 64, /**< bytes of a cache line */
-    SOLO_BOXES = 4  /**< of each rank; powers of two make % cheap */
+    SOLO_BOXES = 4, /**< of each rank; powers of two make % cheap */
+    SOLO_PROCESSOR_WORDS = 64
 };
 
 /** One segment on its way. */
@@ -45,6 +46,12 @@ typedef struct mca_coll_solo_area_t {
     uint64_t token; /**< what is there */
     uint64_t start; /**< address of the memory in that process */
     int32_t group;  /**< of the rank; written by rank 0 */
+    /* See coll_solo_room.c. */
+    int32_t known_here;      /**< processes of this node that the rank knows of */
+    int32_t node_processors; /**< that they may use */
+    int64_t quota;           /**< thousandths of a processor; INT64_MAX: no limit */
+    uint64_t quota_group;    /**< whose limit that is */
+    uint64_t processors[SOLO_PROCESSOR_WORDS]; /**< that the rank may use, as bits */
 } mca_coll_solo_area_t;
 
 /** The beginning of the memory. */

@@ -12,8 +12,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "opal/util/proc.h"
-
 /* Whether this rank may copy from and to all others: it reads their numbers, and writes them back. */
 static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_FAILURE_TEXT])
 {
@@ -38,12 +36,6 @@ static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_
         }
     }
     return true;
-}
-
-/* More ranks than cores: whoever waits is to let go of its core at once. */
-static bool is_crowded(void)
-{
-    return (long) opal_process_info.num_local_peers + 1 > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* -- what a single copy costs -- */
@@ -126,24 +118,25 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module)
     mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, module->rank);
     char why[SOLO_FAILURE_TEXT] = "";
     volatile uint64_t probe = mca_coll_solo_token() ^ (uint64_t) module->rank;
-    int roomy[2] = { is_crowded() ? 0 : 1, 0 }, copies[2] = { INT_MAX, INT_MAX }, refused;
+    int unused[2] = { 0, 0 }, copies[2] = { INT_MAX, INT_MAX }, refused;
     bool can;
 
     area->pid = getpid();
     area->probe = (uint64_t) (uintptr_t) &probe;
     area->token = probe;
     area->start = (uint64_t) (uintptr_t) module->memory.start;
+    mca_coll_solo_room_tell(area);
     if (0 == module->rank) {
         mca_coll_solo_groups_find(module);
     }
-    if (1 == roomy[0] && 0 != mca_coll_solo_component.single_copy) {
+    if (0 != mca_coll_solo_component.single_copy) {
         write_samples(module);
     }
-    refused = mca_coll_solo_lowest(module, true, roomy);
+    refused = mca_coll_solo_lowest(module, true, unused);
     if (0 > refused) {
         return refused;
     }
-    module->crowded = 0 == roomy[0];
+    module->crowded = mca_coll_solo_crowded(&module->memory, module->size);
     can = try_single_copy(module, why);
     if (can && !module->crowded) {
         measure_copies(module, copies);

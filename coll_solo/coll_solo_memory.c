@@ -19,6 +19,8 @@
 
 #include "ompi/runtime/params.h"
 
+#include "coll_solo_limits.h"
+
 /* As /proc shows it. */
 #define MEMORY_NAME "coll_solo"
 
@@ -36,11 +38,21 @@ static _Atomic size_t mapped;
 
 /* -- one rank's part -- */
 
-/* Takes from what max_memory allows. */
+/*
+ * Takes from what max_memory allows, and from what the system leaves to this process: half of that at most, for where
+ * it is used up the system ends the job.
+ */
 static bool account(size_t bytes, char why[SOLO_FAILURE_TEXT])
 {
-    const size_t before = atomic_fetch_add(&mapped, bytes);
+    const int64_t left = mca_coll_solo_memory_left("");
+    size_t before;
 
+    if (bytes > (uint64_t) left / 2) {
+        snprintf(why, SOLO_FAILURE_TEXT, "%zu bytes are wanted, the memory control group has %lld left", bytes,
+                 (long long) left);
+        return false;
+    }
+    before = atomic_fetch_add(&mapped, bytes);
     if (bytes + before <= (size_t) mca_coll_solo_component.max_memory) {
         return true;
     }

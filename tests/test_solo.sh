@@ -173,6 +173,70 @@ test_interrupted() {
         [[ $(bytes_moved single) -gt 0 ]] && said 3 '^interrupted: '
 }
 
+# ---------------------------------------------------------------- limits
+
+# A control group of its own, as the files say that the components look at.
+limited() {                         # limited LINE-OF-FILE... run ...
+    local folder=$tmp/limits line
+    rm -rf -- "$folder"
+    mkdir -p "$folder/proc/self" "$folder/sys/fs/cgroup"
+    echo '0::/' >"$folder/proc/self/cgroup"
+    for line in "$@"; do
+        [[ $line == *=* ]] || break
+        echo "${line#*=}" >"$folder/sys/fs/cgroup/${line%%=*}"
+        shift
+    done
+    LIMITS_ROOT=$folder "$@"
+}
+
+preload_limits() {
+    [[ -e $tmp/fake_limits.so ]] || gcc -shared -fPIC -o "$tmp/fake_limits.so" "$HERE/fake_limits.c" -ldl 2>"$tmp/err"
+}
+
+# Four ranks want half a megabyte.
+test_little_memory() {              # test_little_memory LIMIT YES|NO
+    preload_limits && limited memory.max="$1" memory.current=100000 run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 \
+        -x LIMITS_ROOT -x LD_PRELOAD="$tmp/fake_limits.so" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right || return 1
+    if [[ $2 == yes ]]; then
+        said 0 'no shared memory'
+    else
+        said 0 'bytes (of|moved)' &&
+            grep -q "no shared memory ([0-9]* bytes are wanted, the memory control group has $(($1 - 100000)) left)" "$tmp/err"
+    fi
+}
+
+crowded() {                         # crowded YES|NO COMMUNICATOR: as it was found there
+    local price='which takes'
+    [[ $1 == no ]] || price='more ranks than cores'
+    grep -qE "coll:solo: $2 .*single copy, $price" "$tmp/err"
+}
+
+test_quota() {                      # test_quota QUOTA YES|NO
+    preload_limits && limited cpu.max="$1" run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 -x LIMITS_ROOT \
+        -x LD_PRELOAD="$tmp/fake_limits.so" "$build/tests/mpi_check" --solo --calls 5 && all_right &&
+        crowded "$2" MPI_COMM_WORLD
+}
+
+test_processors() {                 # test_processors LIST YES|NO: for two ranks
+    local -a prefix=(taskset --cpu-list "$1")
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/tests/mpi_check" --solo --calls 5 && all_right &&
+        crowded "$2" MPI_COMM_WORLD
+}
+
+test_bound() {
+    local -a binding=(--bind-to core)
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/tests/mpi_check" --solo --calls 5 && all_right &&
+        crowded no MPI_COMM_WORLD
+}
+
+# Two ranks have a core each, until two more come: then communicators of both jobs are crowded, and of the second alone.
+test_two_jobs() {
+    local -a prefix=(taskset --cpu-list "$1")
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/tests/mpi_comms" --spawn && all_right &&
+        crowded no MPI_COMM_WORLD && crowded yes '.*: 4 ranks in' && ! crowded no '.*: 4 ranks in' &&
+        crowded yes '.*DUP FROM 0 .*: 2 ranks in'
+}
+
 # ---------------------------------------------------------------- late
 
 # It has no call for it.
@@ -277,6 +341,20 @@ else
     t_skip "ranks that do not see each other" "not root"
 fi
 t_check "system calls that signals interrupt or cut short are gone on with" test_interrupted
+t_check "a memory control group without room for it: one message, and the fallbacks" test_little_memory 600000 no
+t_check "a memory control group with room for it" test_little_memory 100000000 yes
+mapfile -t processors < <(taskset --cpu-list --pid $$ | sed 's/.*: //' | tr , '\n' |
+    awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); ++i) { print i } }')
+t_check "two ranks with the time of one processor are crowded" test_quota '100000 100000' yes
+t_check "two ranks on one processor are crowded" test_processors "${processors[0]}" yes
+if ((${#processors[@]} > 1)); then
+    t_check "two ranks with the time of two processors are not" test_quota '200000 100000' no
+    t_check "two ranks on two processors are not" test_processors "${processors[0]},${processors[1]}" no
+    t_check "two ranks bound to a core each are not" test_bound
+    t_check "two jobs with two ranks each on two processors are" test_two_jobs "${processors[0]},${processors[1]}"
+else
+    t_skip "ranks with a processor each" "one processor"
+fi
 t_check "who waits does not sleep: what others want of him goes on" test_never_sleeps
 t_check "its memory has no name in any file system" test_nameless
 t_check "a rank is killed: the others end" test_one_killed

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether each rank has a core. What counts is which processors the ranks of a communicator may use together (they may
+ * be bound, or in a container), and how many other ranks there are on the node.
+ */
+#include "coll_solo.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ompi/proc/proc.h"
+#include "opal/util/proc.h"
+
+#include "coll_solo_limits.h"
+#include "common/coll_modex.h"
+
+/* The processes of this node that this one knows of: those of its job, and of jobs that it has met. */
+static int known_here(void)
+{
+    size_t count = 0;
+    int here = 1;
+    ompi_proc_t **all = ompi_proc_all(&count);
+
+    for (size_t i = 0; NULL != all && i < count; ++i) {
+        here += all[i] != ompi_proc_local() && OPAL_PROC_ON_LOCAL_NODE(all[i]->super.proc_flags);
+        OBJ_RELEASE(all[i]);
+    }
+    free(all);
+    return here > (int) opal_process_info.num_local_peers ? here : (int) opal_process_info.num_local_peers + 1;
+}
+
+static int count_bits(const uint64_t *words)
+{
+    int count = 0;
+
+    for (int i = 0; i < SOLO_PROCESSOR_WORDS; ++i) {
+        count += __builtin_popcountll(words[i]);
+    }
+    return count;
+}
+
+void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
+{
+    const mca_coll_solo_quota_t quota = mca_coll_solo_quota("");
+    cpu_set_t *set = (cpu_set_t *) (void *) area->processors;
+    char *bound = NULL;
+
+    CPU_ZERO_S(sizeof(area->processors), set);
+    if (0 != sched_getaffinity(0, sizeof(area->processors), set)) {
+        memset(area->processors, 0xff, sizeof(area->processors));
+    }
+    area->quota = quota.thousandths;
+    area->quota_group = quota.group;
+    area->known_here = known_here();
+    /* Whom the runtime has not bound may run where the others of the node may. Without memory that is not known. */
+    (void) coll_modex_text(&OPAL_PROC_MY_NAME, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, &bound);
+    area->node_processors = NULL == bound ? count_bits(area->processors) : (int32_t) sysconf(_SC_NPROCESSORS_ONLN);
+    free(bound);
+}
+
+/*
+ * Processor time that the groups of all ranks may use together, in thousandths; INT64_MAX where one may use what it
+ * likes. Of a group it counts once.
+ */
+static int64_t all_quotas(const mca_coll_solo_memory_t *memory, int size, int *groups)
+{
+    int64_t sum = 0;
+
+    *groups = 0;
+    for (int rank = 0; rank < size; ++rank) {
+        const mca_coll_solo_area_t *area = mca_coll_solo_area(memory, rank);
+        int first = 0;
+
+        if (INT64_MAX == area->quota) {
+            return INT64_MAX;
+        }
+        while (area->quota_group != mca_coll_solo_area(memory, first)->quota_group) {
+            ++first;
+        }
+        if (first == rank) {
+            sum += area->quota;
+            ++*groups;
+        }
+    }
+    return sum;
+}
+
+bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
+{
+    uint64_t together[SOLO_PROCESSOR_WORDS] = { 0 };
+    int groups, ranks = size;
+    const int64_t quota = all_quotas(memory, size, &groups);
+
+    for (int rank = 0; rank < size; ++rank) {
+        const mca_coll_solo_area_t *area = mca_coll_solo_area(memory, rank);
+
+        if (area->known_here > area->node_processors) {
+            return true;
+        }
+        /* Others of the node are in the group that all of these are in. */
+        ranks = 1 == groups && area->known_here > ranks ? area->known_here : ranks;
+        for (int i = 0; i < SOLO_PROCESSOR_WORDS; ++i) {
+            together[i] |= area->processors[i];
+        }
+    }
+    return size > count_bits(together) || (INT64_MAX != quota && 1000 * (int64_t) ranks > quota);
+}
