@@ -14,10 +14,10 @@
 #include "opal/mca/pmix/pmix.h"
 
 /**
- * Looks up a value, without asking another process. In place of OPAL_MODEX_RECV_VALUE_OPTIONAL, which crashes without
- * memory.
+ * Looks up a value. In place of OPAL_MODEX_RECV_VALUE_OPTIONAL and others, which crash without memory.
  *
- * @param how OPAL_PMIX_OPTIONAL: what this process has; OPAL_PMIX_IMMEDIATE: what the runtime on this node has
+ * @param how OPAL_PMIX_OPTIONAL: what this process has; OPAL_PMIX_IMMEDIATE: what the runtime on this node has; NULL:
+ *            the process is asked, and waited for until it has told or a few seconds are over
  * @param found to be released; NULL where it is not known
  * @returns OMPI_SUCCESS, also where it is not known, or OMPI_ERR_OUT_OF_RESOURCE
  */
@@ -29,6 +29,12 @@ static inline int coll_modex_get(const opal_process_name_t *name, const char *ke
     int rc = OMPI_SUCCESS;
 
     *found = NULL;
+    if (NULL == how) {
+        if (OPAL_SUCCESS != opal_pmix.get(name, key, NULL, found)) {
+            *found = NULL;
+        }
+        return OMPI_SUCCESS;
+    }
     OBJ_CONSTRUCT(&wishes, opal_list_t);
     OBJ_CONSTRUCT(&wish, opal_value_t);
     wish.key = strdup(how);

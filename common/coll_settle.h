@@ -91,18 +91,14 @@ static inline bool coll_settle_tells(const coll_told_t *all)
 /* Where HAN is missing too, one message is enough: HAN's. */
 static inline bool coll_settle_is_for_han(const coll_told_t *all, int other)
 {
-    const char *key = "coll_han";
     bool there[2];
 
     if (0 == strcmp("han", all->component->mca_component_name)) {
         return false;
     }
     for (int i = 0; i < 2; ++i) {
-        char *text;
+        char *text = coll_told_get(all->component, "han", &all->names[0 == i ? 0 : other]);
 
-        if (OMPI_SUCCESS != coll_modex_text(&all->names[0 == i ? 0 : other], key, OPAL_PMIX_IMMEDIATE, &text)) {
-            coll_told_no_memory(all->component);
-        }
         there[i] = NULL != text;
         free(text);
     }
@@ -321,7 +317,8 @@ static inline bool coll_settle_first_here(const coll_told_t *all)
 static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_communicator_t *comm, bool by_default)
 {
     coll_told_t all = coll_told_room(component, (size_t) ompi_comm_size(comm));
-    char *told = coll_told_get(component, &OPAL_PROC_MY_NAME), *own = coll_told_own(component);
+    char *told = coll_told_get(component, component->mca_component_name, &OPAL_PROC_MY_NAME),
+         *own = coll_told_own(component);
     bool alike;
 
     for (; all.count < ompi_comm_size(comm); ++all.count) {

@@ -21,7 +21,7 @@
 #include "common/coll_modex.h"
 #include "common/coll_variables.h"
 
-enum { COLL_TOLD_KEY = 256 };
+enum { COLL_TOLD_KEY = 80 };
 
 /** Processes, and what each has told of a component. */
 typedef struct coll_told_t {
@@ -131,9 +131,9 @@ static inline char *coll_told_own(const mca_base_component_t *component)
     return text;
 }
 
-static inline const char *coll_told_key(const mca_base_component_t *component, char key[COLL_TOLD_KEY])
+static inline const char *coll_told_key(const char *component, char key[COLL_TOLD_KEY])
 {
-    snprintf(key, COLL_TOLD_KEY, "%s_%s", component->mca_type_name, component->mca_component_name);
+    snprintf(key, COLL_TOLD_KEY, "coll_%s", component);
     return key;
 }
 
@@ -147,7 +147,7 @@ static inline void coll_told_tell(const mca_base_component_t *component)
         return;
     }
     text = coll_told_own(component);
-    if (OPAL_SUCCESS != coll_modex_tell(coll_told_key(component, key), text)) {
+    if (OPAL_SUCCESS != coll_modex_tell(coll_told_key(component->mca_component_name, key), text)) {
         coll_told_no_memory(component);
     }
     free(text);
@@ -177,14 +177,20 @@ static inline void coll_told_free(coll_told_t *all)
     free(all->texts);
 }
 
-/* What a process has told; to be freed. Only where this one does not know it is the runtime asked. */
-static inline char *coll_told_get(const mca_base_component_t *component, const opal_process_name_t *name)
+/*
+ * What a process has told of a component, this one or another; to be freed. Where this process does not know it the
+ * runtime is asked, or the other process where MPI_Init exchanges nothing, or goes on before that is done
+ * (pmix_base_collect_data, pmix_base_async_modex).
+ */
+static inline char *coll_told_get(const mca_base_component_t *component, const char *name_of_component,
+                                  const opal_process_name_t *process)
 {
+    const char *how = opal_pmix_collect_all_data && !opal_pmix_base_async_modex ? OPAL_PMIX_IMMEDIATE : NULL;
     char *text, key[COLL_TOLD_KEY];
 
-    coll_told_key(component, key);
-    if (OMPI_SUCCESS != coll_modex_text(name, key, OPAL_PMIX_OPTIONAL, &text)
-        || (NULL == text && OMPI_SUCCESS != coll_modex_text(name, key, OPAL_PMIX_IMMEDIATE, &text))) {
+    coll_told_key(name_of_component, key);
+    if (OMPI_SUCCESS != coll_modex_text(process, key, OPAL_PMIX_OPTIONAL, &text)
+        || (NULL == text && OMPI_SUCCESS != coll_modex_text(process, key, how, &text))) {
         coll_told_no_memory(component);
     }
     return text;
@@ -193,7 +199,7 @@ static inline char *coll_told_get(const mca_base_component_t *component, const o
 static inline void coll_told_look(coll_told_t *all)
 {
     for (int i = 0; i < all->count; ++i) {
-        all->texts[i] = coll_told_get(all->component, &all->names[i]);
+        all->texts[i] = coll_told_get(all->component, all->component->mca_component_name, &all->names[i]);
     }
 }
 

@@ -132,13 +132,13 @@ test_ends() {                       # test_ends LINE [COUNT-OF-LINES OPTIONS -- 
 
 # ---------------------------------------------------------------- components
 
-test_without() {                    # test_without LINE
-    run --mca coll_han_verbose 2 -- "$tmp/load_collectives" && right && said "$1" && ! grep -q 'coll:han:.*bcast' "$tmp/err"
+test_without() {                    # test_without LINE OPTIONS...
+    run "${@:2}" --mca coll_han_verbose 2 -- "$tmp/load_collectives" && right && said "$1" && ! grep -q 'coll:han:.*bcast' "$tmp/err"
 }
 
 # HAN does the broadcast, but not by adapt.
 test_without_adapt() {              # test_without_adapt LINE
-    goes_by 'pipeline ib sb, up libnbc' && said "$1"
+    goes_by 'pipeline ib sb, up libnbc' --mca coll_han_start 0 && said "$1"
 }
 
 # What is another one is told of each component, and none of them does anything.
@@ -194,6 +194,8 @@ export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "parameters that are the same on all ranks: nothing is said" \
     test_silent --mca coll_han_bcast_algorithm simple --mca coll_adapt_bcast_segment_size 100
+t_check "the same where MPI_Init exchanges nothing" test_silent --mca pmix_base_collect_data 0 \
+    --mca pmix_base_async_modex 1 --mca coll_han_bcast_algorithm simple
 set_on_node 1 coll_han_priority=35 coll_solo_single_copy=1 coll_han_verbose=0
 t_check "defaults written out on one node: nothing is said" test_silent
 for component in han adapt solo; do
@@ -217,6 +219,9 @@ on_node 0
 on_node 1 'unset OMPI_MCA_mca_base_component_path'
 t_check "the components are missing on the second node: one line, and the job goes without" test_without \
     "han: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
+t_check "the same where MPI_Init exchanges nothing" test_without \
+    "han: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it" \
+    --mca pmix_base_collect_data 0 --mca pmix_base_async_modex 1
 on_node 0 'unset OMPI_MCA_mca_base_component_path'
 on_node 1
 t_check "the components are missing on the first node: one line, and the job goes without" test_without \
