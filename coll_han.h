@@ -49,6 +49,7 @@ typedef struct mca_coll_han_component_t {
     int priority;
     int verbose;
     int reproducible;   /**< 1: results may not depend on where ranks are */
+    int start;          /**< see han_module_t.levels_wanted */
     int output;         /**< stream of verbose and error messages */
     char *rules_file;   /**< name of the user's file of rules; NULL: none */
     int use_rules_file; /**< HAN_AUTO: where one is named */
@@ -147,6 +148,9 @@ typedef struct mca_coll_han_tree_t {
     mca_coll_adapt_tree_t tree;
 } mca_coll_han_tree_t;
 
+/** Whether there are sub-communicators; refused where ids for communicators are few. */
+typedef enum { HAN_LEVELS_UNMADE, HAN_LEVELS_MADE, HAN_LEVELS_REFUSED } mca_coll_han_levels_state_t;
+
 struct mca_coll_han_tune_t;
 
 /** Name of the module's class; Open MPI's own HAN has another: the tuner knows by it that a module is this one's. */
@@ -158,7 +162,8 @@ typedef struct han_module_t {
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
     bool topology_made;
-    bool levels_made;
+    mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
+    size_t levels_wanted; /**< calls so far that would go by them, and KiB of their messages; see coll_han_start */
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
     mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;
@@ -187,8 +192,22 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
  */
 int mca_coll_han_module_topology(han_module_t *module, bool exchange);
 
-/** Makes the sub-communicators, at the first call; collective over the communicator. */
+/**
+ * Makes the sub-communicators, unless that is done; collective over the communicator.
+ *
+ * @returns the same on all ranks; OMPI_ERR_TEMP_OUT_OF_RESOURCE: they are not to be had. But OMPI_ERR_OUT_OF_RESOURCE:
+ *          this rank has no memory
+ */
 int mca_coll_han_module_levels(han_module_t *module);
+
+/**
+ * Whether a call may go level by level; makes the sub-communicators when the communicator is used often enough for them
+ * (coll_han_start), as long as ids are plenty. Collective over the communicator.
+ *
+ * @param at_once the user wants it
+ * @param there the same on all ranks
+ */
+int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at_once, bool *there);
 
 struct mca_coll_han_stages_t;
 

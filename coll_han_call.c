@@ -94,12 +94,55 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
     return units * side->type->super.size / (size_t) size;
 }
 
+/* By the tuner, else by what the user has set, else by the rule that is found. */
+static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params, bool *set)
+{
+    static const mca_coll_han_settings_t none
+        = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
+    const mca_coll_han_settings_t *settings = &mca_coll_han_component.settings[input->collective];
+    const mca_coll_han_params_t *rule = module->forced;
+    int rc = OMPI_SUCCESS;
+
+    *set = NULL != rule || HAN_AUTO != settings->algorithm || HAN_AUTO != settings->up_module
+           || HAN_AUTO != settings->low_module;
+    if (NULL == module->forced) {
+        rc = mca_coll_han_table_find(module, input, &rule);
+    }
+    if (OMPI_SUCCESS == rc) {
+        *params = mca_coll_han_decide(input, rule, NULL == module->forced ? settings : &none);
+    }
+    return rc;
+}
+
+/*
+ * The same, where what is chosen takes sub-communicators that are not there: without them. Where there are no data, no
+ * rank may talk to others: those whose count is 0 are not here.
+ */
+static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+{
+    const bool talks = 0 < input->bytes || HAN_BARRIER == input->collective;
+    bool set, there;
+    int rc = choose(module, input, params, &set);
+
+    if (OMPI_SUCCESS != rc || !talks || NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
+        return rc;
+    }
+    rc = mca_coll_han_module_levels_ready(module, input->bytes, set, &there);
+    if (OMPI_SUCCESS == rc && !there) {
+        input->flat = true;
+        rc = choose(module, input, params, &set);
+        params->why = HAN_LEVELS_REFUSED == module->levels_state ? "there are no communicator ids for levels"
+                                                                 : "it is not used often enough for levels";
+    }
+    return rc;
+}
+
 /* Decides how a call is done, and says so to who wants to know. */
 static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_coll_han_params_t *params)
 {
     int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
     const mca_coll_han_topology_t *topology = &module->topology;
-    const mca_coll_han_input_t input = {
+    mca_coll_han_input_t input = {
         .collective = args->collective,
         .nodes = topology->group_count,
         .ppn = topology->largest,
@@ -112,21 +155,15 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_col
         .anywhere = mca_coll_han_component.reproducible,
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
-    static const mca_coll_han_settings_t none
-        = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
-    const mca_coll_han_params_t *rule;
 
     rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
-    if (OMPI_SUCCESS == rc && NULL != module->forced) {
-        *params = mca_coll_han_decide(&input, module->forced, &none);
-    } else if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
+    if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };
     } else {
-        rc = OMPI_SUCCESS == rc ? mca_coll_han_table_find(module, &input, &rule) : rc;
+        rc = OMPI_SUCCESS == rc ? choose_there(module, &input, params) : rc;
         if (OMPI_SUCCESS != rc) {
             return rc;
         }
-        *params = mca_coll_han_decide(&input, rule, &mca_coll_han_component.settings[args->collective]);
     }
     if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm)) {
         say(module, &input, params);

@@ -25,6 +25,7 @@ mca_coll_han_component_t mca_coll_han_component = {
         .collm_comm_query = mca_coll_han_comm_query,
     },
     .priority = 35, /* above coll/tuned's 30 */
+    .start = 128,
     .output = 0,
 };
 
@@ -122,8 +123,7 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
 /* The file of rules. */
 static int register_rules(void)
 {
-    static const mca_base_var_enum_value_t use[]
-        = { { HAN_AUTO, "auto" }, { 0, "false" }, { 1, "true" }, { 0, NULL } };
+    static const mca_base_var_enum_value_t use[] = { { HAN_AUTO, "auto" }, { 0, "false" }, { 1, "true" }, { 0, NULL } };
     static const mca_base_var_enum_value_t strict[] = { { 0, "false" }, { 1, "true" }, { 0, NULL } };
     const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
     int rc;
@@ -170,6 +170,13 @@ static int han_register(void)
                                   "1: reductions are combined in an order that depends on ranks only, not on the nodes "
                                   "where these are: by the component that would do it without HAN",
                                   0, 1, &mca_coll_han_component.reproducible);
+    }
+    if (OMPI_SUCCESS == rc) {
+        rc = coll_variable_number(self, "start",
+                                  "A communicator gets sub-communicators when it has had so many calls that are to go "
+                                  "level by level, each KiB of their messages counting as one more; before, they go "
+                                  "another way; 0: at the first one",
+                                  0, INT_MAX, &mca_coll_han_component.start);
     }
     rc = OMPI_SUCCESS == rc ? register_rules() : rc;
     for (int i = 0; i < HAN_COLLECTIVE_COUNT && OMPI_SUCCESS == rc; ++i) {

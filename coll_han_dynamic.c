@@ -162,7 +162,7 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
     case HAN_SIMPLE:
     case HAN_PIPELINE:
     case HAN_UP_ALLREDUCE:
-        return HAN_BLOCKING == input->form && levels_fit(input);
+        return HAN_BLOCKING == input->form && !input->flat && levels_fit(input);
     case HAN_TREE:
         return input->adapt && tree_fits(input);
     case HAN_LEADERS:

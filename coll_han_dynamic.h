@@ -102,6 +102,7 @@ typedef struct mca_coll_han_input_t {
     bool commutes;   /**< the operation does, or there is none */
     bool root_leads; /**< the root leads its node, or there is none */
     bool anywhere;   /**< results may not depend on where ranks are */
+    bool flat;       /**< there are no sub-communicators for levels */
 } mca_coll_han_input_t;
 
 /** The outcome of a decision (HAN paper, table II). */

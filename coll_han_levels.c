@@ -20,20 +20,19 @@ const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t colle
     return tables[collective][algorithm];
 }
 
-/* Makes the levels if they are not there yet, and takes the submodules that the parameters name. */
+/* Takes the submodules that the parameters name. */
 static int choose_submodules(mca_coll_han_call_t *call, const mca_coll_han_stages_t *table,
                              const mca_coll_han_params_t *params)
 {
     const mca_coll_han_submodule_t wanted[HAN_LEVEL_COUNT] = { [HAN_LOW] = params->smod, [HAN_UP] = params->imod };
-    const int rc = mca_coll_han_module_levels(call->module);
 
-    for (int level = 0; level < HAN_LEVEL_COUNT && OMPI_SUCCESS == rc; ++level) {
+    for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         call->submodules[level] = mca_coll_han_module_submodule(call->module, level, wanted[level], table);
         if (NULL == call->submodules[level] && NULL != call->module->levels[level].comm) {
             return OMPI_ERR_NOT_AVAILABLE;
         }
     }
-    return rc;
+    return OMPI_SUCCESS;
 }
 
 static void choose_hows(mca_coll_han_call_t *call, const mca_coll_han_params_t *params)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ompi/mca/coll/base/coll_base_util.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 #include "opal/util/info.h"
 
@@ -105,7 +106,7 @@ static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *com
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
     }
-    module->levels_made = false;
+    module->levels_state = HAN_LEVELS_REFUSED;
     return OMPI_SUCCESS;
 }
 
@@ -249,7 +250,7 @@ static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, 
     }
     if (OMPI_SUCCESS == rc) {
         rc = ompi_comm_nextcid(made, comm, NULL, &tag, NULL, false, OMPI_COMM_CID_GROUP);
-        /* All numbers are taken: that all ranks hear. */
+        /* It is not memory that there is none of. */
         rc = OMPI_ERR_OUT_OF_RESOURCE == rc ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
     }
     if (OMPI_SUCCESS != rc) {
@@ -329,34 +330,83 @@ static int make_level(han_module_t *module, mca_coll_han_level_id_t id, const in
     return rc;
 }
 
-int mca_coll_han_module_levels(han_module_t *module)
+static int make_levels(han_module_t *module)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
-    const int rank = ompi_comm_rank(module->comm);
-    int *leaders, group, rc;
+    const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
+    int *leaders;
+    int rc = make_level(module, HAN_LOW, mca_coll_han_topology_group(topology, group),
+                        mca_coll_han_topology_group_size(topology, group), "LOW");
 
-    if (module->levels_made) {
-        return OMPI_SUCCESS;
+    if (OMPI_SUCCESS != rc || 0 != topology->place_of[rank]) {
+        return rc;
     }
-    rc = mca_coll_han_module_topology(module, true);
+    leaders = malloc((size_t) topology->group_count * sizeof(int));
+    if (NULL == leaders) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    for (int g = 0; g < topology->group_count; ++g) {
+        leaders[g] = mca_coll_han_topology_leader(topology, g);
+    }
+    rc = make_level(module, HAN_UP, leaders, topology->group_count, "UP");
+    free(leaders);
+    return rc;
+}
+
+/*
+ * Whether all ranks have so many ids for communicators above those in use. Where one rank has none that another one
+ * has, Open MPI's search for a common id does not end: so nobody searches where they are few.
+ */
+static int agree_on_ids(const han_module_t *module, uint32_t wanted, bool *there)
+{
+    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+    int used = opal_pointer_array_get_size(&ompi_mpi_communicators), own, all, rc;
+
+    while (0 < used && NULL == opal_pointer_array_get_item(&ompi_mpi_communicators, used - 1)) {
+        --used;
+    }
+    own = mca_pml.pml_max_contextid >= wanted && (uint32_t) used <= mca_pml.pml_max_contextid - wanted;
+    rc = fallback->fn.allreduce(&own, &all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
+    *there = OMPI_SUCCESS == rc && 1 == all;
+    return rc;
+}
+
+/* Most ids are for the user's communicators, unless the user wants levels. */
+static int levels(han_module_t *module, bool at_once)
+{
+    const uint32_t few = mca_pml.pml_max_contextid / 16;
+    bool there;
+    int rc = mca_coll_han_module_topology(module, true);
+
+    rc = OMPI_SUCCESS == rc ? agree_on_ids(module, at_once ? few : mca_pml.pml_max_contextid - few, &there) : rc;
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    group = topology->group_of[rank];
-    rc = make_level(module, HAN_LOW, mca_coll_han_topology_group(topology, group),
-                    mca_coll_han_topology_group_size(topology, group), "LOW");
-    if (OMPI_SUCCESS == rc && 0 == topology->place_of[rank]) {
-        leaders = malloc((size_t) topology->group_count * sizeof(int));
-        if (NULL == leaders) {
-            return OMPI_ERR_OUT_OF_RESOURCE;
-        }
-        for (int g = 0; g < topology->group_count; ++g) {
-            leaders[g] = mca_coll_han_topology_leader(topology, g);
-        }
-        rc = make_level(module, HAN_UP, leaders, topology->group_count, "UP");
-        free(leaders);
+    rc = there ? make_levels(module) : OMPI_SUCCESS;
+    if (OMPI_SUCCESS == rc) {
+        module->levels_state = there ? HAN_LEVELS_MADE : HAN_LEVELS_REFUSED;
     }
-    module->levels_made = OMPI_SUCCESS == rc;
+    return rc;
+}
+
+int mca_coll_han_module_levels(han_module_t *module)
+{
+    const int rc = HAN_LEVELS_UNMADE == module->levels_state ? levels(module, true) : OMPI_SUCCESS;
+
+    return OMPI_SUCCESS == rc && HAN_LEVELS_REFUSED == module->levels_state ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
+}
+
+int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at_once, bool *there)
+{
+    int rc = OMPI_SUCCESS;
+
+    if (HAN_LEVELS_UNMADE == module->levels_state) {
+        module->levels_wanted += 1 + bytes / 1024;
+        if (at_once || module->levels_wanted > (size_t) mca_coll_han_component.start) {
+            rc = levels(module, at_once);
+        }
+    }
+    *there = HAN_LEVELS_MADE == module->levels_state;
     return rc;
 }
 

@@ -51,10 +51,10 @@ reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot |    
 elements far apart                  | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_limits --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
 past 2 GiB                          | all         | 1,1,1,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_limits --big
 whole messages, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0                  | mpi_check --whole --calls 150
-whole messages, defaults            | usual       | 5,3,4,1 | node |                                          | mpi_check --defaults --whole --segment 12288 --calls 20
+whole messages, defaults            | usual       | 5,3,4,1 | node | --mca coll_han_start 0                   | mpi_check --defaults --whole --segment 12288 --calls 20
 whole messages, SHAPE by MAP        | all         | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --whole --calls 400
-rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_check --defaults --whole --calls 60
-rules of a file, 64 segments        | usual       | 2,2,2,2 | node | --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_check --defaults --whole --calls 40
+rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_start 0 --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_check --defaults --whole --calls 60
+rules of a file, 64 segments        | usual       | 2,2,2,2 | node | --mca coll_han_start 0 --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_check --defaults --whole --calls 40
 adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --whole --calls 120 --rounds 60 --free-early
 many calls, by MAP                  | all         | 5,3,4,1 | MAP  |                                          | mpi_check --calls 400 --rounds 3000
 random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
@@ -70,6 +70,8 @@ check, ucx                          | usual       | 3,2,3,1 | node | UCX        
 check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 20 --rounds 10
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
+few communicator ids, by MAP         | usual       | 3,2,3,1 | MAP  |                                          | mpi_ids
+few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_han_bcast_algorithm simple --mca coll_han_allreduce_algorithm pipeline | mpi_ids --at-once
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
 something inside fails              | usual       | 2,2,2,2 | node |                                          | mpi_failures
