@@ -12,34 +12,16 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly VCLUSTER=$HERE/../cluster/vcluster
 readonly LIMIT=300                  # seconds for one command
 readonly RIGHT='[0-9]+ collectives are right'
 
-cluster=tl$$
-tmp=$(mktemp -d)
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
+# shellcheck source=tests/nodes.sh
+. "$HERE/nodes.sh"
 t_notes=("$tmp/out" "$tmp/err")
-
-clean_up() {
-    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
-    rm -rf -- "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-# On two nodes with two ranks each; $tmp/err is without a warning of mpirun
-# itself, that an agent was quicker than its parent.
-run() {                             # run [mpirun options] -- PROGRAM ...
-    local status=0
-    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "$@" </dev/null \
-        >"$tmp/out" 2>"$tmp/err" || status=$?
-    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
-    return "$status"
-}
 
 said() {                            # said PATTERN: a line of the messages has it
     grep -qE -- "$1" "$tmp/err"

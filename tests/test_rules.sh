@@ -12,39 +12,19 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly VCLUSTER=$HERE/../cluster/vcluster
 readonly LIMIT=300                  # seconds for one command
 readonly FILE_VARIABLE=coll_han_dynamic_rules_filename
 
-cluster=tr$$
-tmp=$(mktemp -d)
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
+# shellcheck source=tests/nodes.sh
+. "$HERE/nodes.sh"
 t_notes=("$tmp/err")
 
-clean_up() {
-    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
-    rm -rf -- "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-# On two nodes with two ranks each; each rank starts in the folder of its node.
-run() {                             # run [mpirun options] -- [arguments of load_rules]
-    local status=0
-    local -a options=()
-    while [[ $1 != -- ]]; do
-        options+=("$1")
-        shift
-    done
-    shift
-    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- \
-        "$tmp/in_own_folder" "$tmp/load_rules" "$@" </dev/null >"$tmp/out" 2>"$tmp/err" || status=$?
-    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
-    return "$status"
-}
+# On two nodes; each rank starts in the folder of its node.  What follows -- are arguments of load_rules.
+wrapper=("$tmp/in_own_folder" "$tmp/load_rules")
 
 said() {                            # said PATTERN: a line of the messages has it
     grep -qE -- "$1" "$tmp/err"

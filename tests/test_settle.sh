@@ -12,39 +12,19 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly VCLUSTER=$HERE/../cluster/vcluster
 readonly LIMIT=120                  # seconds for one command
 readonly ALIKE='accepted: the same everywhere'
 
-cluster=ts$$
-tmp=$(mktemp -d)
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
+# shellcheck source=tests/nodes.sh
+. "$HERE/nodes.sh"
 t_notes=("$tmp/out" "$tmp/err")
 
-clean_up() {
-    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
-    rm -rf -- "$tmp"
-}
-trap clean_up EXIT
-trap 'exit 130' INT TERM
-
-# On three nodes with two ranks each: 0 and 1, 2 and 3, 4 and 5.
-run() {                             # run [mpirun options] -- PROGRAM...
-    local status=0
-    local -a options=()
-    while [[ $1 != -- ]]; do
-        options+=("$1")
-        shift
-    done
-    shift
-    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- "$tmp/by_node" "$@" \
-        </dev/null >"$tmp/out" 2>"$tmp/err" || status=$?
-    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
-    return "$status"
-}
+# On three nodes: ranks 0 and 1, 2 and 3, 4 and 5.
+wrapper=("$tmp/by_node")
 
 # What the ranks of a node do first.  Commands of the shell, such as export.
 on_node() {                         # on_node NUMBER [COMMAND...]

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash disable=SC2034  # used by those that source this
+#
+# Jobs on a virtual cluster of a test script's own, which goes when the script ends.  To be sourced, behind tap.sh.
+# LIMIT is seconds for one command.
+
+readonly VCLUSTER=$HERE/../cluster/vcluster
+
+cluster=t$$
+tmp=$(mktemp -d)
+wrapper=()                          # in front of each program
+
+clean_up() {
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
+    rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# With two ranks on each node.  $tmp/err is without a warning of mpirun itself, that an agent was quicker than its parent.
+run() {                             # run [mpirun options] -- PROGRAM...
+    local status=0
+    local -a options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    timeout -k 5 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- "${wrapper[@]}" "$@" \
+        </dev/null >"$tmp/out" 2>"$tmp/err" || status=$?
+    sed -i '/setpgid.* failed in parent/d' "$tmp/err"
+    return "$status"
+}
