@@ -95,42 +95,53 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
 }
 
 /* By the tuner, else by what the user has set, else by the rule that is found. */
-static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params, bool *set)
+static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params)
 {
     static const mca_coll_han_settings_t none
         = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
-    const mca_coll_han_settings_t *settings = &mca_coll_han_component.settings[input->collective];
-    const mca_coll_han_params_t *rule = module->forced;
-    int rc = OMPI_SUCCESS;
+    const mca_coll_han_params_t *rule;
+    int rc;
 
-    *set = NULL != rule || HAN_AUTO != settings->algorithm || HAN_AUTO != settings->up_module
-           || HAN_AUTO != settings->low_module;
-    if (NULL == module->forced) {
-        rc = mca_coll_han_table_find(module, input, &rule);
+    if (NULL != module->forced) {
+        *params = mca_coll_han_decide(input, module->forced, &none);
+        return OMPI_SUCCESS;
     }
+    rc = mca_coll_han_table_find(module, input, &rule);
     if (OMPI_SUCCESS == rc) {
-        *params = mca_coll_han_decide(input, rule, NULL == module->forced ? settings : &none);
+        *params = mca_coll_han_decide(input, rule, &mca_coll_han_component.settings[input->collective]);
     }
     return rc;
 }
 
+/* Whether levels, where they are chosen, are the tuner's or the user's wish, and not a rule's. */
+static bool is_wish(const han_module_t *module, mca_coll_han_collective_t collective)
+{
+    const mca_coll_han_settings_t *settings = &mca_coll_han_component.settings[collective];
+
+    return NULL != module->forced || HAN_AUTO != settings->algorithm || HAN_AUTO != settings->up_module
+           || HAN_AUTO != settings->low_module;
+}
+
 /*
- * The same, where what is chosen takes sub-communicators that are not there: without them. Where there are no data, no
- * rank may talk to others: those whose count is 0 are not here.
+ * Chooses, and once more, without levels, where what is chosen takes sub-communicators that are not there. Where there
+ * are no data, no rank may talk to others: those whose count is 0 are not here.
  */
 static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
 {
     const bool talks = 0 < input->bytes || HAN_BARRIER == input->collective;
-    bool set, there;
-    int rc = choose(module, input, params, &set);
+    bool there;
+    int rc = choose(module, input, params);
 
     if (OMPI_SUCCESS != rc || !talks || NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
         return rc;
     }
-    rc = mca_coll_han_module_levels_ready(module, input->bytes, set, &there);
-    if (OMPI_SUCCESS == rc && !there) {
-        input->flat = true;
-        rc = choose(module, input, params, &set);
+    rc = mca_coll_han_module_levels_ready(module, input->bytes, is_wish(module, input->collective), &there);
+    if (OMPI_SUCCESS != rc || there) {
+        return rc;
+    }
+    input->flat = true;
+    rc = choose(module, input, params);
+    if (OMPI_SUCCESS == rc) {
         params->why = HAN_LEVELS_REFUSED == module->levels_state ? "there are no communicator ids for levels"
                                                                  : "it is not used often enough for levels";
     }

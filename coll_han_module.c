@@ -106,7 +106,7 @@ static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *com
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
     }
-    module->levels_state = HAN_LEVELS_REFUSED;
+    module->levels_state = HAN_LEVELS_UNMADE;
     return OMPI_SUCCESS;
 }
 

@@ -310,6 +310,18 @@ static inline bool coll_settle_first_here(const coll_told_t *all)
     return all->names[i].vpid == OPAL_PROC_MY_NAME.vpid;
 }
 
+/* Whether defaults that were put in place have changed what this process has told. */
+static inline bool coll_settle_changed(const mca_base_component_t *component)
+{
+    char *told = coll_told_get(component, component->mca_component_name, &OPAL_PROC_MY_NAME);
+    char *own = coll_told_own(component);
+    const bool changed = NULL != told && 0 != strcmp(own, told);
+
+    free(told);
+    free(own);
+    return changed;
+}
+
 /*
  * Whether the jobs whose processes are in a communicator have it alike. The other jobs do not see what defaults have
  * put in place here: where that is not what was told, this job ends.
@@ -317,8 +329,6 @@ static inline bool coll_settle_first_here(const coll_told_t *all)
 static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_communicator_t *comm, bool by_default)
 {
     coll_told_t all = coll_told_room(component, (size_t) ompi_comm_size(comm));
-    char *told = coll_told_get(component, component->mca_component_name, &OPAL_PROC_MY_NAME),
-         *own = coll_told_own(component);
     bool alike;
 
     for (; all.count < ompi_comm_size(comm); ++all.count) {
@@ -328,15 +338,13 @@ static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_
     alike = coll_settle_equal(&all);
     if (!alike) {
         coll_settle_say_jobs(&all);
-    } else if (by_default && NULL != told && 0 != strcmp(own, told) && coll_settle_first_here(&all)) {
+    } else if (by_default && coll_settle_first_here(&all) && coll_settle_changed(component)) {
         opal_output(0,
                     "coll:%s: another job is met, which does not know that defaults are used here; accepted: the same "
                     "parameters everywhere; the job ends",
                     component->mca_component_name);
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
     }
-    free(told);
-    free(own);
     coll_told_free(&all);
     return alike;
 }
