@@ -88,20 +88,21 @@ static void visit_all(const char *root, const char *controller, visit_fn_t visit
     while (NULL != file && NULL != fgets(line, sizeof(line), file)) {
         /* NUMBER:CONTROLLERS:GROUP; of version 2: 0::GROUP */
         char *rest = line, *controllers, *group;
+        bool second;
 
         (void) strsep(&rest, ":");
         controllers = strsep(&rest, ":");
         group = strsep(&rest, "\n");
-        if (NULL == group || ('\0' != *controllers && !lists(controllers, controller))) {
+        second = NULL != controllers && '\0' == *controllers;
+        if (NULL == group || (!second && !lists(controllers, controller))) {
             continue;
         }
-        for (int beside = 0; beside < ('\0' == *controllers ? 2 : 1); ++beside) {
-            snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup%s%s", root, '\0' != *controllers || 0 < beside ? "/" : "",
-                     '\0' != *controllers ? controller
-                     : 0 < beside         ? "unified"
-                                          : "");
+        for (int i = 0; i < (second ? 2 : 1); ++i) {
+            const char *const mounts[] = { second ? "." : controller, "unified" };
+
+            snprintf(mount, sizeof(mount), "%s/sys/fs/cgroup/%s", root, mounts[i]);
             snprintf(folder, sizeof(folder), "%s%s", mount, 0 == strcmp("/", group) ? "" : group);
-            visit_up(folder, strlen(mount), '\0' == *controllers, visit, result);
+            visit_up(folder, strlen(mount), second, visit, result);
         }
     }
     if (NULL != file) {
@@ -111,12 +112,16 @@ static void visit_all(const char *root, const char *controller, visit_fn_t visit
 
 /* -- what they limit -- */
 
-/* Of what is used, files that nobody has read lately are given up first. */
+/* What version 1 says where there is no limit: pages in as many bytes as fit. */
+enum { NO_LIMIT_SHIFT = 62 };
+
+/* Of what is used, files that nobody has read lately are given up first. What is used takes the system long to tell. */
 static void look_at_memory(const char *folder, bool second, void *result)
 {
     int64_t limit, used, files = 0, *least = result;
 
     if (!read_number(folder, second ? "memory.max" : "memory.limit_in_bytes", "", 0, &limit)
+        || INT64_C(1) << NO_LIMIT_SHIFT <= limit
         || !read_number(folder, second ? "memory.current" : "memory.usage_in_bytes", "", 0, &used)) {
         return;
     }

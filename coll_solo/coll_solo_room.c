@@ -5,6 +5,7 @@
  */
 #include "coll_solo.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,12 +42,20 @@ static int count_bits(const uint64_t *words)
     return count;
 }
 
+static pthread_once_t looked = PTHREAD_ONCE_INIT;
+static mca_coll_solo_quota_t quota;
+
+static void look_at_quota(void)
+{
+    quota = mca_coll_solo_quota("");
+}
+
 void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
 {
-    const mca_coll_solo_quota_t quota = mca_coll_solo_quota("");
     cpu_set_t *set = (cpu_set_t *) (void *) area->processors;
     char *bound = NULL;
 
+    pthread_once(&looked, look_at_quota);
     CPU_ZERO_S(sizeof(area->processors), set);
     if (0 != sched_getaffinity(0, sizeof(area->processors), set)) {
         memset(area->processors, 0xff, sizeof(area->processors));
@@ -91,7 +100,7 @@ bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
 {
     uint64_t together[SOLO_PROCESSOR_WORDS] = { 0 };
     int groups, ranks = size;
-    const int64_t quota = all_quotas(memory, size, &groups);
+    const int64_t time = all_quotas(memory, size, &groups);
 
     for (int rank = 0; rank < size; ++rank) {
         const mca_coll_solo_area_t *area = mca_coll_solo_area(memory, rank);
@@ -105,5 +114,5 @@ bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
             together[i] |= area->processors[i];
         }
     }
-    return size > count_bits(together) || (INT64_MAX != quota && 1000 * (int64_t) ranks > quota);
+    return size > count_bits(together) || (INT64_MAX != time && 1000 * (int64_t) ranks > time);
 }
