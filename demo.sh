@@ -17,12 +17,13 @@ usage() {
 
 On a Debian 12: installs what is missing (as root or with sudo), builds HAN,
 brings up a virtual cluster of 4 nodes with 4 ranks each and links of 200 Mbit/s
-on this machine, and compares MPI_Bcast from 8 bytes to 4 MB through
+on this machine, and compares MPI_Bcast from 8 bytes to 1 MB through
   tuned      Open MPI as it comes
   ompi-han   Open MPI with the HAN that it brings switched on
   han        this project
-Prints the table, writes results/demo.csv and the picture results/demo.svg, and
-removes the cluster.  Takes less than four minutes after the packages are there.
+by single calls and by calls in a row.  Prints the tables, writes results/demo.csv
+and the pictures results/demo.svg and results/demo-in-a-row.svg, and removes the
+cluster.  Takes less than four minutes after the packages are there.
 
   --time SECONDS   for the comparison (default $MEASURE_SECONDS)
 
@@ -76,7 +77,7 @@ compare() {
             echo "neither root nor sudo: the links of the cluster have no rate, so the times say little"
         fi
     fi
-    "${sudo[@]}" "$TOP/bench/compare" --collective bcast --sizes 8:4M --nodes 4 --ppn 4 --rate 200mbit \
+    "${sudo[@]}" "$TOP/bench/compare" --collective bcast --sizes 8:1M --nodes 4 --ppn 4 --rate 200mbit \
         --sets tuned,ompi-han,han --components "$build/components" --bench "$build/bench/han_bench" \
         --time "$seconds" --output "$TOP/results/demo" </dev/null &
     job=$!
@@ -99,7 +100,7 @@ done
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$TOP/results"
-rm -f "$TOP/results/demo.csv" "$TOP/results/demo.svg"
+rm -f "$TOP/results/demo.csv" "$TOP"/results/demo*.svg
 choose_build
 packages_install "${PACKAGES_TO_RUN[@]}"
 say "building (what it says: results/build.log)"
@@ -112,7 +113,7 @@ if ((status != 0)); then
     exit "$status"
 fi
 say "numbers: $TOP/results/demo.csv"
-[[ ! -e $TOP/results/demo.svg ]] || say "picture: $TOP/results/demo.svg"
+[[ ! -e $TOP/results/demo.svg ]] || say "pictures: $TOP/results/demo.svg, $TOP/results/demo-in-a-row.svg"
 say "In your own job, in front of mpirun or srun:"
 echo "  export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT"
 echo "  mpirun ./your_program"

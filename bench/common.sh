@@ -221,6 +221,7 @@ status_of() {
 bring_up_cluster() {
     local code=0
     where='this machine'
+    wire=()                         # what han_bench is told of the links
     if [[ -z $cluster ]] && ((nodes == 1)); then
         rate=
         return
@@ -239,11 +240,13 @@ bring_up_cluster() {
     cluster_status=$("$vcluster" status --name "$cluster") || die 2 "no cluster '$cluster' is up"
     nodes=$(status_of nodes)
     rate=$(status_of rate)
+    bucket=$(status_of bucket)
     where='virtual cluster'
     if ! [[ $rate =~ ^[0-9.]+[kmg]?bit$ ]]; then
         rate=
-        where+=' on one network'
+        where+=$([[ $(status_of mode) == net ]] && echo ', links without a rate' || echo ' on one network')
     fi
+    wire=(${rate:+--rate "$rate" --bucket "$bucket"})
 }
 
 # How to start a program on all ranks; mpirun options and the program follow.
@@ -324,7 +327,7 @@ bench_on() {                        # bench_on SET COLLECTIVE SECONDS [-- mpirun
     read -ra set_options <<<"${options[$name]}" || true
     extra_of "$collective"
     run_job "$limit" "${launcher[@]}" "${set_options[@]}" "${more[@]}" "${separator[@]}" "$bench" \
-        "$collective" --sizes "$(sizes_of "$collective")" ${rate:+--rate "$rate"} "${extra[@]}" \
+        "$collective" --sizes "$(sizes_of "$collective")" "${wire[@]}" "${extra[@]}" \
         --csv "$@" \
         >"$work/out" 2>"$work/err"
 }
@@ -403,7 +406,8 @@ drop_set() {                        # a set that fails once gives no numbers
 
 measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
     local round=$1 share=$2 name collective limit where_to
-    limit=$(calc "int(60 + $n_sizes * 6 * $share)")
+    # Three repetitions of calls in a row may take longer than their share.
+    limit=$(calc "int(180 + $n_sizes * 6 * $share)")
     order_of_round "$round"
     for collective in "${collectives[@]}"; do
         for name in "${order[@]}"; do

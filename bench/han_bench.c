@@ -4,15 +4,17 @@
  * Time and check one collective, with any MPI and any component.
  *
  * A repetition: all ranks begin at one time (han_start.h), with a call or with
- * some in a row; the time of the slowest rank counts.  All exchange that
- * serves the measurement is point-to-point too, so that a faulty collective
- * component can neither disturb nor hide anything.
+ * some in a row; the time of the slowest rank counts.  Both clocks are needed: a
+ * single call tells how long its message travels, calls in a row how busy they
+ * keep links and processors, and what is best for one may be slow for the other.
+ * All exchange that serves the measurement is point-to-point too, so that a
+ * faulty collective component can neither disturb nor hide anything.
  *
  * A collective is one row of a table: which side has how many blocks tells
  * what data to expect, so filling and checking are written once.
  *
- * Noise levels and ways of segmenting are variants: a repetition measures each
- * of them, so that what the machine does meanwhile meets all alike.
+ * Clocks, noise levels and ways of segmenting are variants: a repetition measures
+ * each of them, so that what the machine does meanwhile meets all alike.
  */
 
 #define _GNU_SOURCE
@@ -42,6 +44,7 @@
 #define SHORT        (16 * 1024)   /* bytes up to which a repetition costs little */
 #define CHECKS       10            /* repetitions checked per size, about */
 #define EFFICIENCY   0.955         /* payload per byte on a link: TCP over Ethernet, 1500-byte frames */
+#define ROUNDING     0.99          /* a time below this part of the least possible one is wrong */
 
 enum { TAG_BARRIER = 1, TAG_CONTROL = 2, TAG_LEFT = 3 };
 enum { EXIT_OK = 0, EXIT_WRONG = 1, EXIT_USAGE = 2 };
@@ -353,12 +356,15 @@ struct way {
 };
 
 struct variant {
-    char name[64];
+    char name[96];      /* of this size: the number of calls may depend on it */
+    int in_a_row;       /* calls, 0: by size */
+    int calls;          /* of this size */
     double noise;       /* per cent */
     struct way way;
     char *prefer;       /* components of Open MPI, or NULL */
     MPI_Info info;
     MPI_Comm comm;
+    int shares;         /* info and comm are an earlier variant's */
 };
 
 struct bench {
@@ -373,12 +379,14 @@ struct bench {
     int check;
     int csv;
     int first;
-    int calls;         /* in a row; a repetition is their mean */
     int help;
     double rate;       /* payload bytes per microsecond, 0: unknown */
+    double bucket;     /* bytes that a link lets pass at once after a pause */
     double max_time;   /* seconds, 0: none */
     size_t memory;
     const char *samples_name;
+    int calls[MAX_VARIANTS];  /* in a row, 0: by size; a repetition is their mean */
+    int n_calls;
     double noises[MAX_VARIANTS];
     int n_noises;      /* 0: no timer at all */
     struct way ways[MAX_VARIANTS];
@@ -387,6 +395,7 @@ struct bench {
     int n_prefers;
     struct variant variants[MAX_VARIANTS];
     int n_variants;
+    int too_fast;      /* medians below what the wire allows */
     char error[512];   /* the first thing wrong with the options */
     /* the run */
     int rank;
@@ -861,7 +870,7 @@ static double repetition(struct bench *b, struct point *pt, int v, int rep, int 
     }
     noise_set(pt->variant->noise);  /* before the barrier: nobody begins under the level before */
     begin = start_together(&b->start);
-    for (int i = 0; i < b->calls; ++i) {
+    for (int i = 0; i < pt->variant->calls; ++i) {
         run_call(b, pt, &c);
     }
     end = start_clock();
@@ -876,7 +885,7 @@ static double repetition(struct bench *b, struct point *pt, int v, int rep, int 
     if (b->first) {
         MPI_Comm_free(&c.comm);
     }
-    return 1e6 * (end - begin) / b->calls;
+    return 1e6 * (end - begin) / pt->variant->calls;
 }
 
 static void default_counts(const struct bench *b, size_t bytes, int *reps, int *warmup)
@@ -894,13 +903,29 @@ static void default_counts(const struct bench *b, size_t bytes, int *reps, int *
     }
 }
 
-/* As many repetitions as fit, with the wait for each, equal on all ranks. */
+/* Calls in a row where the user names no number: so many that the first and the last one count little, few where they move
+ * much.  It follows from what a rank holds alone, so that components are compared by the same number. */
+static int default_calls(const struct bench *b, size_t bytes)
+{
+    static const struct { size_t up_to; int calls; } rows[] = {
+        { 8 * 1024, 50 }, { 64 * 1024, 20 }, { 256 * 1024, 10 }, { SIZE_MAX, 4 },
+    };
+    const size_t sent = side_bytes(b, b->coll->send, bytes), received = side_bytes(b, b->coll->recv, bytes);
+    int i = 0;
+
+    while ((sent > received ? sent : received) > rows[i].up_to) {
+        ++i;
+    }
+    return rows[i].calls;
+}
+
+/* As many repetitions of so many microseconds as fit, with the wait for each, equal on all ranks. */
 static int fitting(const struct bench *b, int wanted, double micros, double share, int at_least)
 {
     double seconds = b->max_time * share;
 
     at_least = wanted < at_least ? wanted : at_least;
-    micros = micros * b->calls + 1e6 * b->start.waited * b->n_variants;
+    micros += 1e6 * b->start.waited * b->n_variants;
     if (seconds > 0.0 && micros > 0.0 && wanted * micros > 1e6 * seconds) {
         wanted = (int) (1e6 * seconds / micros);
     }
@@ -942,7 +967,7 @@ static void warm_up(struct bench *b, struct point *pt, int warmup)
             slowest(b, mine, b->n_variants);
             micros = 0.0;
             for (int v = 0; v < b->n_variants; ++v) {
-                micros += mine[v];
+                micros += mine[v] * b->variants[v].calls;
             }
         }
         if (0 == i) {
@@ -966,7 +991,7 @@ static void print_header(const struct bench *b)
     int least = s->ppn[0], most = s->ppn[0];
 
     if (b->csv) {
-        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,ratio,wrong,variant\n");
+        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant\n");
         return;
     }
     for (int n = 1; n < s->nodes; ++n) {
@@ -986,40 +1011,40 @@ static void print_header(const struct bench *b)
     } else {
         fprintf(b->out, ", root rotates");
     }
-    if (1 < b->calls) {
-        fprintf(b->out, ", %d calls in a row", b->calls);
-    }
     fprintf(b->out, "; %s, time of the slowest rank in microseconds\n",
             b->start.one_clock ? "all begin at one time" : "after a barrier");
-    fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s%s\n", "bytes", "reps", "median", "minimum",
-            "wire bound", "ratio", "wrong", b->n_variants > 1 ? "  variant" : "");
+    fprintf(b->out, "%10s %6s %12s %12s %12s %7s %7s  %s\n", "bytes", "reps", "median", "minimum",
+            "wire bound", "ratio", "wrong", "variant");
 }
 
-static void print_row(const struct bench *b, const struct point *pt, int v, double median, double minimum)
+static void print_row(struct bench *b, const struct point *pt, int v, double median, double minimum)
 {
-    double blocks_moved = b->shape.nodes > 1 ? b->coll->bound(&b->shape) : 0.0;
-    double bound = b->rate > 0.0 ? blocks_moved * (double) pt->bytes / b->rate : 0.0;
-    char bound_text[32] = "-", ratio_text[32] = "-", wrong_text[32] = "-";
+    const double moved = (b->shape.nodes > 1 ? b->coll->bound(&b->shape) : 0.0) * (double) pt->bytes;
+    const double bound = b->rate > 0.0 ? moved / b->rate : 0.0;
+    const double least = b->rate > 0.0 && moved > b->bucket ? (moved - b->bucket) / b->rate : 0.0;
+    const int too_fast = median < ROUNDING * least;
+    char bound_text[32] = "-", least_text[32] = "-", ratio_text[32] = "-", wrong_text[32] = "-";
 
+    b->too_fast += too_fast;
     if (bound > 0.0) {
         snprintf(bound_text, sizeof(bound_text), "%.1f", bound);
-        snprintf(ratio_text, sizeof(ratio_text), "%.2f", median / bound);
+        snprintf(least_text, sizeof(least_text), "%.1f", least);
+        snprintf(ratio_text, sizeof(ratio_text), "%.2f%s", median / bound, too_fast ? "<" : "");
     }
     if (b->check) {
         snprintf(wrong_text, sizeof(wrong_text), "%ld", pt->wrong[v]);
     }
     if (b->csv) {
         fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s,%s\n", b->coll->name, pt->bytes, pt->reps, median,
-                minimum, bound_text, ratio_text, wrong_text, b->variants[v].name);
+                minimum, bound_text, least_text, wrong_text, b->variants[v].name);
     } else {
-        fprintf(b->out, "%10zu %6d %12.1f %12.1f %12s %7s %7s%s%s\n", pt->bytes, pt->reps, median,
-                minimum, bound_text, ratio_text, wrong_text, b->n_variants > 1 ? "  " : "",
-                b->n_variants > 1 ? b->variants[v].name : "");
+        fprintf(b->out, "%10zu %6d %12.2f %12.2f %12s %7s %7s  %s\n", pt->bytes, pt->reps, median, minimum,
+                bound_text, ratio_text, wrong_text, b->variants[v].name);
     }
     fflush(b->out);
 }
 
-static void report(const struct bench *b, const struct point *pt, int v, double *times)
+static void report(struct bench *b, const struct point *pt, int v, double *times)
 {
     int n = pt->reps;
 
@@ -1049,6 +1074,35 @@ static void shuffle(const struct bench *b, int rep, int *order)
     }
 }
 
+static void name_variant(const struct bench *b, struct variant *v)
+{
+    char calls_text[24] = "", noise_text[24] = "", way_text[32] = "";
+    const char *texts[] = { calls_text, NULL == v->prefer ? "" : v->prefer, noise_text, way_text };
+
+    if (b->n_calls > 1 || 0 == v->in_a_row) {
+        snprintf(calls_text, sizeof(calls_text), "calls=%d", v->calls);
+    }
+    if (b->n_noises > 0) {
+        snprintf(noise_text, sizeof(noise_text), "noise=%g", v->noise);
+    }
+    switch (v->way.form) {
+    case BLOCKING:  snprintf(way_text, sizeof(way_text), "blocking"); break;
+    case BY_SIZE:   snprintf(way_text, sizeof(way_text), "segsize=%zu", v->way.value); break;
+    case BY_NUMBER: snprintf(way_text, sizeof(way_text), "segments=%zu", v->way.value); break;
+    default:        break;
+    }
+    v->name[0] = '\0';
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+        const size_t length = strlen(v->name);
+
+        snprintf(v->name + length, sizeof(v->name) - length, "%s%s", 0 < length && '\0' != texts[i][0] ? " " : "",
+                 texts[i]);
+    }
+    if ('\0' == v->name[0]) {
+        strcpy(v->name, "-");
+    }
+}
+
 /* Wrong values of all ranks, known at rank 0. */
 static long measure(struct bench *b, size_t bytes)
 {
@@ -1059,6 +1113,10 @@ static long measure(struct bench *b, size_t bytes)
     long wrong = 0;
 
     default_counts(b, bytes, &pt.reps, &warmup);
+    for (int v = 0; v < b->n_variants; ++v) {
+        b->variants[v].calls = b->variants[v].in_a_row > 0 ? b->variants[v].in_a_row : default_calls(b, bytes);
+        name_variant(b, &b->variants[v]);
+    }
     connect_ranks(b, &pt);
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
@@ -1209,6 +1267,24 @@ static double parse_seconds(struct bench *b, const char *text)
     return value;
 }
 
+static void parse_calls(struct bench *b, const char *text)
+{
+    char *end = (char *) text;
+
+    b->n_calls = 0;
+    for (const char *at = text;; at = end + 1) {
+        long value = strtol(at, &end, 10);
+        if (end == at || value < 0 || value > 1000000 || ('\0' != *end && ',' != *end) || MAX_VARIANTS == b->n_calls) {
+            complain(b, "--calls '%s': expected numbers from 0 to 1000000, for example 1,20", text);
+            return;
+        }
+        b->calls[b->n_calls++] = (int) value;
+        if ('\0' == *end) {
+            return;
+        }
+    }
+}
+
 static void parse_noise(struct bench *b, const char *text)
 {
     char *end = (char *) text;
@@ -1273,7 +1349,7 @@ static void parse_prefers(struct bench *b, char *text)
     }
 }
 
-/* Open MPI reads from a communicator's info which components it takes first. */
+/* Open MPI reads from a communicator's info which components it takes first. Variants that want the same share one. */
 static void make_communicators(struct bench *b)
 {
     for (int i = 0; i < b->n_variants; ++i) {
@@ -1281,7 +1357,15 @@ static void make_communicators(struct bench *b)
 
         v->info = MPI_INFO_NULL;
         v->comm = MPI_COMM_WORLD;
-        if (NULL != v->prefer) {
+        v->shares = 0;
+        for (int j = 0; j < i && !v->shares; ++j) {
+            if (v->prefer == b->variants[j].prefer) {
+                v->info = b->variants[j].info;
+                v->comm = b->variants[j].comm;
+                v->shares = 1;
+            }
+        }
+        if (NULL != v->prefer && !v->shares) {
             char list[sizeof(v->name)];
 
             snprintf(list, sizeof(list), "%s", v->prefer);
@@ -1298,63 +1382,35 @@ static void make_communicators(struct bench *b)
 static void free_communicators(struct bench *b)
 {
     for (int i = 0; i < b->n_variants; ++i) {
-        if (MPI_INFO_NULL != b->variants[i].info) {
+        if (MPI_INFO_NULL != b->variants[i].info && !b->variants[i].shares) {
             MPI_Info_free(&b->variants[i].info);
             MPI_Comm_free(&b->variants[i].comm);
         }
     }
 }
 
-static void name_variant(const struct bench *b, struct variant *v)
-{
-    const char *texts[3];
-    char noise_text[24] = "", way_text[32] = "";
-
-    if (b->n_noises > 0) {
-        snprintf(noise_text, sizeof(noise_text), "noise=%g", v->noise);
-    }
-    switch (v->way.form) {
-    case BLOCKING:  snprintf(way_text, sizeof(way_text), "blocking"); break;
-    case BY_SIZE:   snprintf(way_text, sizeof(way_text), "segsize=%zu", v->way.value); break;
-    case BY_NUMBER: snprintf(way_text, sizeof(way_text), "segments=%zu", v->way.value); break;
-    default:        break;
-    }
-    texts[0] = NULL == v->prefer ? "" : v->prefer;
-    texts[1] = noise_text;
-    texts[2] = way_text;
-    for (int i = 0; i < 3; ++i) {
-        const size_t length = strlen(v->name);
-
-        snprintf(v->name + length, sizeof(v->name) - length, "%s%s", 0 < length && '\0' != texts[i][0] ? " " : "",
-                 texts[i]);
-    }
-    if ('\0' == v->name[0]) {
-        strcpy(v->name, "-");
-    }
-}
-
-/* Every set of components with every noise level and every way of segmenting. */
+/* Every number of calls with every set of components, every noise level and every way of segmenting. */
 static void make_variants(struct bench *b)
 {
     int n_noises = b->n_noises > 0 ? b->n_noises : 1, n_ways = b->n_ways > 0 ? b->n_ways : 1;
-    int n_prefers = b->n_prefers > 0 ? b->n_prefers : 1;
+    const int n_prefers = b->n_prefers > 0 ? b->n_prefers : 1, n_each = n_prefers * n_noises * n_ways;
     size_t segments, smallest;
 
     if (b->n_ways > 0 && NULL == b->coll->start) {
         complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
                  b->coll->name);
     }
-    if (n_prefers * n_noises * n_ways > MAX_VARIANTS) {
-        complain(b, "%d sets of components times %d noise levels times %d ways of segmenting: at most %d", n_prefers,
-                 n_noises, n_ways, MAX_VARIANTS);
+    if (b->n_calls * n_each > MAX_VARIANTS) {
+        complain(b, "%d numbers of calls times %d sets of components times %d noise levels times %d ways of segmenting:"
+                 " at most %d", b->n_calls, n_prefers, n_noises, n_ways, MAX_VARIANTS);
         return;
     }
-    for (int i = 0; i < n_prefers * n_noises * n_ways; ++i) {
+    for (int i = 0; i < b->n_calls * n_each; ++i) {
         struct variant *v = &b->variants[b->n_variants++];
-        v->prefer = b->prefers[i / (n_noises * n_ways)];
+        v->in_a_row = b->calls[i / n_each];
+        v->prefer = b->prefers[i / (n_noises * n_ways) % n_prefers];
         v->noise = b->noises[i / n_ways % n_noises];
         v->way = b->ways[i % n_ways];
-        name_variant(b, v);
         smallest = v->way.value > 8 ? v->way.value / 8 * 8 : 8;
         for (int s = 0; BY_SIZE == v->way.form && s < b->n_sizes; ++s) {
             segments = (b->sizes[s] + smallest - 1) / smallest;
@@ -1381,7 +1437,7 @@ static void parse_collective(struct bench *b, const char *name)
 }
 
 enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
-       OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS, OPT_PREFER };
+       OPT_BUCKET, OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS, OPT_PREFER };
 
 static const struct option long_options[] = {
     { "sizes", required_argument, NULL, OPT_SIZES },
@@ -1394,6 +1450,7 @@ static const struct option long_options[] = {
     { "samples", required_argument, NULL, OPT_SAMPLES },
     { "csv", no_argument, NULL, OPT_CSV },
     { "rate", required_argument, NULL, OPT_RATE },
+    { "bucket", required_argument, NULL, OPT_BUCKET },
     { "max-time", required_argument, NULL, OPT_MAX_TIME },
     { "first", no_argument, NULL, OPT_FIRST },
     { "calls", required_argument, NULL, OPT_CALLS },
@@ -1433,7 +1490,13 @@ static void take_option(struct bench *b, int option, char **argv)
     case OPT_RATE:       b->rate = parse_rate(b, optarg); break;
     case OPT_MAX_TIME:   b->max_time = parse_seconds(b, optarg); break;
     case OPT_FIRST:      b->first = 1; break;
-    case OPT_CALLS:      b->calls = (int) parse_number(b, "--calls", optarg, 1, 1000000); break;
+    case OPT_CALLS:      parse_calls(b, optarg); break;
+    case OPT_BUCKET:
+        b->bucket = (double) parse_size(optarg, &end);
+        if (end == optarg || '\0' != *end) {
+            complain(b, "--bucket '%s': expected a size, for example 5K", optarg);
+        }
+        break;
     case OPT_OFFSET:     b->offset = (int) parse_number(b, "--offset", optarg, 0, 10000000); break;
     case OPT_NOISE:      parse_noise(b, optarg); break;
     case OPT_BLOCKING:   add_way(b, BLOCKING, 0); break;
@@ -1473,6 +1536,9 @@ static void parse_options(struct bench *b, int argc, char **argv)
         b->sizes[0] = 0;
         b->n_sizes = 1;
     }
+    if (0 == b->n_calls) {
+        parse_calls(b, b->first || b->n_noises > 0 || b->n_ways > 0 ? "1" : "1,0");
+    }
     if (b->max_time <= 0.0 && 0 == b->reps) {
         b->max_time = 3.0;
     }
@@ -1498,7 +1564,9 @@ static void print_help(void)
            "  --offset N      number of the first repetition, to go on rotating the root\n"
            "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
            "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
-           "  --calls N       so many calls in a row; a repetition is their mean (default 1)\n"
+           "  --calls LIST    so many calls in a row, such as 1,20; a repetition is their mean, 0 stands\n"
+           "                  for 50 of short ones to 4 of long ones (default 1,0; 1 with --first, noise\n"
+           "                  or segments)\n"
            "  --noise LIST    per cents, such as 0,5,10: at 5 each rank sleeps for 0 to 10 ms, ten\n"
            "                  times a second, at 10 for 0 to 20 ms, while it measures\n"
            "  --segments LIST numbers: a nonblocking call for each segment, then one wait for all\n"
@@ -1509,6 +1577,8 @@ static void print_help(void)
            "                  (each repetition measures all of these in turn)\n"
            "  -c, --no-check  check values and guard bytes (default), or do not\n"
            "  --rate RATE     link of a node, such as 200mbit: prints the bound of the wire\n"
+           "  --bucket SIZE   bytes that a link lets pass at once after a pause (default 0); a median\n"
+           "                  below what the wire allows is a wrong measurement, and marked '<'\n"
            "  --samples FILE  write every repetition's time; '-' is the standard output,\n"
            "                  and the table then goes to the standard error\n"
            "  --csv           the table as comma-separated values\n"
@@ -1609,6 +1679,11 @@ static int run_all(struct bench *b)
     }
     noise_stop();
     free_communicators(b);
+    if (b->too_fast > 0) {
+        fflush(b->out);
+        fprintf(stderr, "han_bench: %d medians of %s are below what the wire allows: a wrong measurement, or a link that is"
+                " faster than --rate\n", b->too_fast, b->coll->name);
+    }
     if (0 == b->rank && wrong > 0) {
         fflush(b->out);
         fprintf(stderr, "han_bench: %s gave %ld wrong values\n", b->coll->name, wrong);
@@ -1626,7 +1701,7 @@ static int run_all(struct bench *b)
 
 int main(int argc, char **argv)
 {
-    struct bench b = { .warmup = -1, .calls = 1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
+    struct bench b = { .warmup = -1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
     int code;
 
     MPI_Init(&argc, &argv);

@@ -21,7 +21,9 @@
 #include <time.h>
 
 #define START_LEAST 100e-6 /* seconds from the last rank's arrival on; a rank that was late doubles them, ... */
+#ifndef START_MOST
 #define START_MOST  5e-3   /* ... up to this, ... */
+#endif
 #define START_DECAY 0.99   /* ... and in time they shrink: one rank may be late in a hundred repetitions */
 
 struct start {

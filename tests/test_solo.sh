@@ -64,7 +64,7 @@ test_used() {
 }
 
 test_begins() {                     # test_begins YES|NO SIZE: by default, in ten calls of a size
-    run 2 --mca coll_solo_verbose 1 "$build/bench/han_bench" allreduce --sizes "$2" -i 10 -x 0 &&
+    run 2 --mca coll_solo_verbose 1 "$build/bench/han_bench" allreduce --calls 1 --sizes "$2" -i 10 -x 0 &&
         said "$([[ $1 == yes ]] && echo 1 || echo 0)" 'bytes of shared memory'
 }
 
@@ -89,7 +89,7 @@ bytes_moved() {                     # bytes_moved WORD: of all ranks, by that wa
 test_moves() {                      # test_moves RANKS SINGLE SHARED COLLECTIVE OPTIONS...: bytes of three calls of 4 MB
     local ranks=$1 single=$2 shared=$3 collective=$4
     shift 4
-    run "$ranks" "${SOLO[@]}" --mca coll_solo_verbose 1 "$@" "$build/bench/han_bench" "$collective" --sizes 4M -i 3 \
+    run "$ranks" "${SOLO[@]}" --mca coll_solo_verbose 1 "$@" "$build/bench/han_bench" "$collective" --calls 1 --sizes 4M -i 3 \
         -x 0 || return 1
     echo "wanted: $single and $shared; moved: $(bytes_moved single) and $(bytes_moved shared)" >>"$tmp/out"
     [[ $(bytes_moved single) == "$single" && $(bytes_moved shared) == "$shared" ]]
@@ -98,7 +98,7 @@ test_moves() {                      # test_moves RANKS SINGLE SHARED COLLECTIVE 
 # Of three calls of 4 MB on two groups of two, what passes between them by single copies.
 test_crosses() {                    # test_crosses BYTES COLLECTIVE SIZE
     run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca "coll_solo_${2}_algorithm" single_copy \
-        --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --map-by socket "$build/bench/han_bench" "$2" --sizes "$3" \
+        --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --map-by socket "$build/bench/han_bench" "$2" --calls 1 --sizes "$3" \
         -i 3 -x 0 || return 1
     local crossed
     crossed=$(sed -nE 's/.*MPI_COMM_WORLD .* ([0-9]+) of them between groups.*/\1/p' "$tmp/err" |
@@ -109,7 +109,7 @@ test_crosses() {                    # test_crosses BYTES COLLECTIVE SIZE
 
 # With a core each, broadcasts of 1 MB go by single copy where that is cheap, else through shared memory.
 test_price() {
-    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast --sizes 1M -i 3 -x 0 || return 1
+    run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast --calls 1 --sizes 1M -i 3 -x 0 || return 1
     local price bytes=$((3 << 20))
     price=$(sed -nE 's/.*single copy, which takes ([0-9.]+) times as long as memcpy$/\1/p' "$tmp/err")
     echo "price: $price; moved: $(bytes_moved single) and $(bytes_moved shared)" >>"$tmp/out"
@@ -141,7 +141,7 @@ test_too_many() {
 
 test_single_copy_off() {
     run 4 "${SOLO[@]}" --mca coll_solo_single_copy off --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast \
-        --sizes 4M -i 2 -x 0 && said 1 'rank 0: no single copy \(coll_solo_single_copy is off\)' &&
+        --calls 1 --sizes 4M -i 2 -x 0 && said 1 'rank 0: no single copy \(coll_solo_single_copy is off\)' &&
         [[ $(bytes_moved single) == 0 ]]
 }
 
