@@ -31,7 +31,7 @@ MPI tests                   | quick | 7200 | mpi_tests
 memory                      | usual | 7200 | memory_tests
 check.sh                    | usual |  600 | tests/test_check.sh
 virtual cluster             | usual |  600 | tests/test_vcluster.sh
-bench                       | usual |  600 | tests/test_bench.sh
+bench                       | usual | 1200 | tests/test_bench.sh
 noise                       | usual |  600 | tests/test_noise.sh
 tuner                       | usual |  900 | tests/test_tune.sh
 build and install           | usual |  900 | tests/test_build.sh

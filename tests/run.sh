@@ -20,7 +20,7 @@ t_untimed=yes                       # a run has many lines, and says how long it
 . "$HERE/choices.sh"
 
 # Seconds that a run may take: many times what any takes.  What hangs ends before, by an alarm of its own.
-readonly LIMIT=600
+readonly LIMIT=1800
 
 # One run a row: name | depth | ranks of each node | map | mpirun options | program and arguments
 # The depth is the least with which the run is done (tests/choices.sh); with two words, that of the first run that a row
