@@ -4,16 +4,15 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tune_options.h"
 #include "tune_search.h"
 #include "tune_validate.h"
 
@@ -60,82 +59,29 @@ static const char usage[]
       "\n"
       "Numbers of bytes may be followed by K or M. --heuristics on:\n";
 
-/* ---- messages: one, from rank 0 ---- */
-
 static int world_rank;
-
-static int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static int complain(const char *format, ...)
-{
-    va_list arguments;
-
-    if (0 == world_rank) {
-        va_start(arguments, format);
-        fputs("han_tune: ", stderr);
-        vfprintf(stderr, format, arguments);
-        fputc('\n', stderr);
-        va_end(arguments);
-    }
-    return -1;
-}
 
 /* ---- options ---- */
 
-static bool get_bytes(const char **text, size_t *bytes)
-{
-    char *end;
-    unsigned long long value;
-
-    if ('0' > **text || '9' < **text) {
-        return false;
-    }
-    errno = 0;
-    value = strtoull(*text, &end, 10);
-    if ('K' == *end || 'M' == *end) {
-        value <<= 'K' == *end ? 10 : 20;
-        ++end;
-    }
-    *text = end;
-    *bytes = (size_t) value;
-    return 0 == errno && (size_t) INT_MAX >= *bytes;
-}
-
 static bool get_range(const char *text, size_t *low, size_t *high)
 {
-    if (!get_bytes(&text, low)) {
+    if (!tune_get_bytes(&text, low)) {
         return false;
     }
     *high = *low;
     if ('-' == *text) {
         ++text;
-        if (!get_bytes(&text, high)) {
+        if (!tune_get_bytes(&text, high)) {
             return false;
         }
     }
     return '\0' == *text && *low <= *high;
 }
 
-/* Words with commas between them; take() says whether one is accepted. */
-static bool get_list(const char *text, struct options *options, bool (*take)(struct options *, const char *word))
-{
-    char copy[256], *rest = copy, *word;
-
-    if (sizeof(copy) <= strlen(text)) {
-        return false;
-    }
-    strcpy(copy, text);
-    while (NULL != (word = strsep(&rest, ","))) {
-        if (!take(options, word)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* In the order of their numbers: an allreduce comes after those that it shares tasks with. */
-static bool take_collective(struct options *options, const char *word)
+static bool take_collective(void *context, const char *word)
 {
+    struct options *options = context;
     mca_coll_han_collective_t *collectives = options->space.collectives;
 
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
@@ -153,8 +99,9 @@ static bool take_collective(struct options *options, const char *word)
     return false;
 }
 
-static bool take_tree(struct options *options, const char *word)
+static bool take_tree(void *context, const char *word)
 {
+    struct options *options = context;
     for (int i = ADAPT_TREE_AUTO + 1; i < ADAPT_TREE_TOPOLOGY; ++i) {
         if (0 == strcmp(word, mca_coll_han_tree_names[i]) && TUNE_MOST_CHOICES > options->space.tree_count) {
             options->space.trees[options->space.tree_count++] = (mca_coll_adapt_tree_kind_t) i;
@@ -164,11 +111,12 @@ static bool take_tree(struct options *options, const char *word)
     return false;
 }
 
-static bool take_inner(struct options *options, const char *word)
+static bool take_inner(void *context, const char *word)
 {
+    struct options *options = context;
     size_t bytes;
 
-    if (!get_bytes(&word, &bytes) || '\0' != *word || TUNE_MOST_CHOICES == options->space.inner_count) {
+    if (!tune_get_bytes(&word, &bytes) || '\0' != *word || TUNE_MOST_CHOICES == options->space.inner_count) {
         return false;
     }
     options->space.inner[options->space.inner_count++] = bytes;
@@ -179,20 +127,22 @@ static bool take_number(const char *word, int *list, int *count)
 {
     size_t number;
 
-    if (!get_bytes(&word, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
+    if (!tune_get_bytes(&word, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
         return false;
     }
     list[(*count)++] = (int) number;
     return true;
 }
 
-static bool take_nodes(struct options *options, const char *word)
+static bool take_nodes(void *context, const char *word)
 {
+    struct options *options = context;
     return take_number(word, options->nodes, &options->nodes_count);
 }
 
-static bool take_ppn(struct options *options, const char *word)
+static bool take_ppn(void *context, const char *word)
 {
+    struct options *options = context;
     return take_number(word, options->ppns, &options->ppn_count);
 }
 
@@ -275,8 +225,9 @@ static bool is_one_of(const char *word, const char *yes, const char *no, bool *v
     return *value || 0 == strcmp(word, no);
 }
 
-static bool take_option(struct options *options, int id, const char *text)
+static bool take_option(void *context, int id, const char *text)
 {
+    struct options *options = context;
     size_t low, high;
 
     switch (id) {
@@ -289,7 +240,7 @@ static bool take_option(struct options *options, int id, const char *text)
         return is_one_of(text, "on", "off", &options->space.heuristics);
     case COLLECTIVES:
         options->space.collective_count = 0;
-        return get_list(text, options, take_collective);
+        return tune_get_list(text, options, take_collective);
     case BYTES:
         return get_range(text, &options->space.least_bytes, &options->space.most_bytes)
                && 4 <= options->space.least_bytes;
@@ -298,14 +249,14 @@ static bool take_option(struct options *options, int id, const char *text)
                && 4 <= options->space.least_segment;
     case INNER:
         options->space.inner_count = 0;
-        return get_list(text, options, take_inner);
+        return tune_get_list(text, options, take_inner);
     case TREES:
         options->space.tree_count = 0;
-        return get_list(text, options, take_tree);
+        return tune_get_list(text, options, take_tree);
     case NODES:
-        return get_list(text, options, take_nodes);
+        return tune_get_list(text, options, take_nodes);
     case PPN:
-        return get_list(text, options, take_ppn);
+        return tune_get_list(text, options, take_ppn);
     case REPETITIONS:
         if (!get_range(text, &low, &high) || 1 > low || 1000000 < high) {
             return false;
@@ -338,27 +289,16 @@ static bool take_option(struct options *options, int id, const char *text)
 
 static int read_options(struct options *options, int argc, char **argv)
 {
-    int id, which;
-
-    opterr = 0;
-    while (-1 != (id = getopt_long(argc, argv, "", names, &which))) {
-        if ('?' == id) {
-            return complain("option %s is unknown or wants a value; --help lists the options", argv[optind - 1]);
-        }
-        if (!take_option(options, id, optarg)) {
-            return complain("--%s %s; accepted: %s", names[which].name, optarg, accepted[id]);
-        }
-    }
-    if (optind < argc) {
-        return complain("\"%s\" is no option; --help lists the options", argv[optind]);
+    if (0 != tune_read_options(argc, argv, names, accepted, options, take_option)) {
+        return -1;
     }
     if (options->help) {
         return 0;
     }
     if ((NULL == options->output) == (NULL == options->validate)) {
-        return complain("either --output FILE or --validate FILE is needed; --help lists the options");
+        return tune_complain("either --output FILE or --validate FILE is needed; --help lists the options");
     }
-    return options->prune && NULL == options->validate ? complain("--prune needs --validate FILE") : 0;
+    return options->prune && NULL == options->validate ? tune_complain("--prune needs --validate FILE") : 0;
 }
 
 static const struct options defaults = {
@@ -389,16 +329,16 @@ static int check_files(const struct options *options)
         snprintf(path, sizeof(path), "%s.part", options->output);
         file = there && 0 != access(options->output, W_OK) ? NULL : fopen(path, "w");
         if (NULL == file) {
-            return complain("--output %s: %s", options->output, strerror(errno));
+            return tune_complain("--output %s: %s", options->output, strerror(errno));
         }
         fclose(file);
         unlink(path);
         if (0 != mkdir(options->folder, 0777) && EEXIST != errno) {
-            return complain("--measurements %s: %s", options->folder, strerror(errno));
+            return tune_complain("--measurements %s: %s", options->folder, strerror(errno));
         }
     }
     if (NULL != options->report && 0 != mkdir(options->report, 0777) && EEXIST != errno) {
-        return complain("--report %s: %s", options->report, strerror(errno));
+        return tune_complain("--report %s: %s", options->report, strerror(errno));
     }
     return 0;
 }
@@ -505,7 +445,7 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
     } else {
         rc = tune_engine_open(&engine, comm, job->options->space.most_bytes, why);
         if (0 != rc) {
-            complain("%s", why);
+            tune_complain("%s", why);
         } else {
             tune_engine_shape(engine, &job->options->space.nodes, &job->options->space.ppn);
             rc = do_part(job, engine);
@@ -534,13 +474,13 @@ static int with_parts(struct job *job, const struct tune_engine *world)
     }
     for (int n = 0; n < options->nodes_count; ++n) {
         if (2 > options->nodes[n] || nodes < options->nodes[n]) {
-            return complain("--nodes %d; accepted: 2 to %d, as many as this job has", options->nodes[n], nodes);
+            return tune_complain("--nodes %d; accepted: 2 to %d, as many as this job has", options->nodes[n], nodes);
         }
     }
     for (int p = 0; p < options->ppn_count; ++p) {
         if (ppn < options->ppns[p]) {
-            return complain("--ppn %d; accepted: 1 to %d, as many ranks as a node of this job has", options->ppns[p],
-                            ppn);
+            return tune_complain("--ppn %d; accepted: 1 to %d, as many ranks as a node of this job has",
+                                 options->ppns[p], ppn);
         }
     }
     /* Each part has its part of the time, and what those before it have left. */
@@ -613,14 +553,14 @@ static int prepare(struct job *job, const struct tune_engine *world)
     make_machine(world, machine);
     if (NULL != job->options->validate) {
         if (0 != mca_coll_han_rules_read(&job->rules, job->options->validate, &error)) {
-            return complain("%s:%d: %s", job->options->validate, error.line, error.what);
+            return tune_complain("%s:%d: %s", job->options->validate, error.line, error.what);
         }
         job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
-        return NULL == job->gains ? complain("memory is short") : 0;
+        return NULL == job->gains ? tune_complain("memory is short") : 0;
     }
     snprintf(path, sizeof(path), "%s/measurements.csv", job->options->folder);
     if (0 != tune_store_open(&job->store, path, machine, why)) {
-        return complain("%s", why);
+        return tune_complain("%s", why);
     }
     /* What was found is found anew. */
     snprintf(path, sizeof(path), "%s/estimates.csv", job->options->folder);
@@ -648,7 +588,7 @@ static int run_job(struct options *options)
     }
     rc = tune_engine_open(&world, MPI_COMM_WORLD, options->space.most_bytes, why);
     if (0 != rc) {
-        complain("%s", why);
+        tune_complain("%s", why);
         return EXIT_USAGE;
     }
     rc = agree(0 == world_rank ? prepare(&job, world) : 0);
@@ -676,7 +616,7 @@ static int check_nodes(void)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     MPI_Comm_size(node, &here);
     MPI_Comm_free(&node);
-    return here == all ? complain("this job has one node; at least two are needed") : 0;
+    return here == all ? tune_complain("this job has one node; at least two are needed") : 0;
 }
 
 /* Not under MPI any more: gnuplot is a process of its own. */
@@ -701,8 +641,9 @@ int main(int argc, char **argv)
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    tune_options_speaker("han_tune", world_rank);
     if (0 < count) {
-        complain("ignored, for they would be taken for HAN's own choice: %s", forgotten);
+        tune_complain("ignored, for they would be taken for HAN's own choice: %s", forgotten);
     }
     rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
     if (EXIT_OK == rc && options.help) {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Options of the tools that run as MPI jobs, and their messages: one, from rank 0.
+ */
+#ifndef HAN_TUNE_OPTIONS_H
+#define HAN_TUNE_OPTIONS_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Who speaks: the name before each message, and this process's rank. */
+void tune_options_speaker(const char *program, int rank);
+
+/** Says what is wrong. Returns -1. */
+int tune_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/** Reads a number of bytes, up to 2 GiB, K or M may follow; text is moved behind it. */
+bool tune_get_bytes(const char **text, size_t *bytes);
+
+/** Gives each of some words with commas between them to take, which says whether it is accepted. */
+bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word));
+
+/**
+ * Reads the command line; complains about the first thing that is wrong with it.
+ *
+ * @param names long options only, each with a number of its own
+ * @param accepted [number] what an option accepts, for who writes something else
+ * @param take  takes an option by its number; false where its value is not accepted
+ * @returns 0 or -1
+ */
+int tune_read_options(int argc, char **argv, const struct option *names, const char *const *accepted, void *options,
+                      bool (*take)(void *options, int number, const char *text));
+
+#endif
