@@ -903,22 +903,6 @@ static void default_counts(const struct bench *b, size_t bytes, int *reps, int *
     }
 }
 
-/* Calls in a row where the user names no number: so many that the first and the last one count little, few where they move
- * much.  It follows from what a rank holds alone, so that components are compared by the same number. */
-static int default_calls(const struct bench *b, size_t bytes)
-{
-    static const struct { size_t up_to; int calls; } rows[] = {
-        { 8 * 1024, 50 }, { 64 * 1024, 20 }, { 256 * 1024, 10 }, { SIZE_MAX, 4 },
-    };
-    const size_t sent = side_bytes(b, b->coll->send, bytes), received = side_bytes(b, b->coll->recv, bytes);
-    int i = 0;
-
-    while ((sent > received ? sent : received) > rows[i].up_to) {
-        ++i;
-    }
-    return rows[i].calls;
-}
-
 /* As many repetitions of so many microseconds as fit, with the wait for each, equal on all ranks. */
 static int fitting(const struct bench *b, int wanted, double micros, double share, int at_least)
 {
@@ -1108,13 +1092,15 @@ static long measure(struct bench *b, size_t bytes)
 {
     struct point pt = { .bytes = bytes, .unit = 0 == bytes % 8 ? 8 : 1,
                         .send = b->send_area + GUARD, .recv = b->recv_area + GUARD };
+    const size_t sent = side_bytes(b, b->coll->send, bytes), received = side_bytes(b, b->coll->recv, bytes);
     double *times;
     int warmup;
     long wrong = 0;
 
     default_counts(b, bytes, &pt.reps, &warmup);
     for (int v = 0; v < b->n_variants; ++v) {
-        b->variants[v].calls = b->variants[v].in_a_row > 0 ? b->variants[v].in_a_row : default_calls(b, bytes);
+        b->variants[v].calls = b->variants[v].in_a_row > 0 ? b->variants[v].in_a_row
+                                                              : start_calls(sent > received ? sent : received);
         name_variant(b, &b->variants[v]);
     }
     connect_ranks(b, &pt);

@@ -263,6 +263,76 @@ help_lists_the_heuristics() {
     says 'inside a node solo alone'
 }
 
+# ---------------------------------------------------------------- candidates
+
+candidates() {                      # candidates [OPTION OF mpirun...] -- OPTION...: the table is in $tmp/table
+    local options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    status=0
+    timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn 2 "${options[@]}" -- \
+        "$build/tune/han_candidates" "${@:2}" >"$tmp/table" 2>"$tmp/out" </dev/null || status=$?
+    cat "$tmp/table" "$tmp/out"
+}
+
+candidates_of_all_collectives_are_timed() {
+    candidates -- --bytes 8,64K --rounds 3 --rate fast
+    ((status == 0)) || fail "exit code $status"
+    awk -F, '
+        NR == 1 { if ($0 != "nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds") exit 1; next }
+        {
+            if (NF != 12 || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
+            if (!(($5, $6) in seen)) { seen[$5, $6] = 1; ++calls; if ($7 != "fallback" || $12 != 3) exit 1 }
+            if ($11 != ($6 == 8 || $5 == "barrier" ? 50 : $5 ~ /^(bcast|reduce|allreduce|scan|exscan)$/ ? 20 : 10)) exit 1
+            if ($12 != 2 && $12 != 3) exit 1
+            ++rows
+        }
+        END { exit !(calls == 31 && rows > 100) }' "$tmp/table" || fail 'the table is not as it should be'
+    grep -q ',allreduce,65536,ring ibalg=linear ibs=16384 lanes=2,' "$tmp/table" || fail 'no ring in lanes'
+    grep -q ',reduce,65536,pipeline fs=16384 smod=solo iralg=linear,' "$tmp/table" || fail 'no pipeline'
+    says 'han_candidates: .*, round .*; about .* s left'
+}
+
+# What calls HAN's functions is found by name: rank 1 has another byte in each third broadcast.
+wrong_results_are_counted() {
+    printf '%s\n' '#include <mpi.h>' 'int MPI_Bcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm comm) {' \
+        '    static int times; int rank, rc = PMPI_Bcast(b, n, t, root, comm); MPI_Comm_rank(comm, &rank);' \
+        '    if (1 == rank && 8 == n && 4 == ++times) { ((char *) b)[3] ^= 1; } return rc; }' >"$tmp/wrong.c"
+    mpicc -shared -fPIC -o "$tmp/wrong.so" "$tmp/wrong.c"
+    candidates -x "LD_PRELOAD=$tmp/wrong.so" -- --collectives bcast --bytes 8 --rounds 1 --quiet
+    ((status == 1)) || fail "exit code $status"
+    says_once 'han_candidates: results differ from those without HAN'
+    (($(awk -F, '$10 == 1' "$tmp/table" | wc -l) == 1 && $(awk -F, '$10 == 0' "$tmp/table" | wc -l) == 3))
+}
+
+bad_input_of_candidates_gets_one_message() {
+    local bad
+    for bad in '--bytes 7' '--bytes 8,,16' '--collectives nosuch' '--rounds 0' '--rate a,b'; do
+        # shellcheck disable=SC2086
+        candidates -- $bad
+        ((status == 2)) || fail "exit code $status"
+        says_once "han_candidates: $bad; accepted: "
+    done
+    candidates -- --fast
+    says_once 'han_candidates: option --fast is unknown'
+    candidates --mca coll_han_priority 0 --
+    says_once 'han_candidates: component han does not do MPI_Bcast here'
+}
+
+shapes_and_rates_are_put_together() {
+    "$HERE/../bench/candidates" --shapes 2x1,3x2:node --rates none --collectives barrier,bcast --bytes 8 --rounds 1 \
+        --components "$build/components" --program "$build/tune/han_candidates" --output "$tmp/table" >"$tmp/out" 2>&1
+    cat "$tmp/table"
+    [[ $(grep -c '^nodes,' "$tmp/table") == 1 && $(grep -c '^2,1,slot,none,b[ac][a-z]*,[08],fallback,' "$tmp/table") == 2 &&
+        $(grep -c '^3,2,node,none,b[ac][a-z]*,[08],fallback,' "$tmp/table") == 2 ]]
+    status=0
+    "$HERE/../bench/candidates" --shapes 4 >"$tmp/out" 2>&1 || status=$?
+    ((status == 2))
+    says_once "candidates: --shapes '4': expected shapes"
+}
+
 clean_up() {
     trap '' INT TERM
     "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :
@@ -313,6 +383,10 @@ main() {
     check 'without HAN it says how to get it' without_han_it_says_how
     check 'measurements of another machine are not mixed in' other_measurements_are_not_mixed_in
     check '--help lists the heuristics' help_lists_the_heuristics
+    check 'candidates of all collectives are timed, and right' candidates_of_all_collectives_are_timed
+    check 'wrong results of candidates are counted' wrong_results_are_counted
+    check 'bad input of han_candidates gets one message' bad_input_of_candidates_gets_one_message
+    check 'bench/candidates puts shapes and rates together' shapes_and_rates_are_put_together
     echo "1..$count"
     exit "$failed"
 }

@@ -14,7 +14,10 @@ struct tune_engine {
     int rank, size;
     han_module_t *han;
     struct start start;
+    size_t most_bytes;
     char *send, *recv;
+    char *expected; /* what the fallback gives */
+    int *counts;    /* [2][size] elements of blocks, and where they are */
     mca_coll_han_step_t steps[TUNE_MOST_STEPS];
     double *own;            /* [TUNE_MOST_STEPS] seconds of this rank's steps */
     double *all;            /* rank 0: [size][TUNE_MOST_STEPS] */
@@ -71,12 +74,16 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     if (good) {
         engine->comm = comm;
         engine->han = han;
+        engine->most_bytes = most_bytes;
         MPI_Comm_rank(comm, &engine->rank);
         MPI_Comm_size(comm, &engine->size);
         engine->send = calloc(1, most_bytes + sizeof(double));
         engine->recv = calloc(1, most_bytes + sizeof(double));
+        engine->expected = calloc(1, most_bytes + sizeof(double));
+        engine->counts = calloc(2 * (size_t) engine->size, sizeof(int));
         engine->own = calloc(TUNE_MOST_STEPS, sizeof(double));
-        good = NULL != engine->send && NULL != engine->recv && NULL != engine->own;
+        good = NULL != engine->send && NULL != engine->recv && NULL != engine->expected && NULL != engine->counts
+               && NULL != engine->own;
     }
     if (good && 0 == engine->rank) {
         engine->all = calloc((size_t) engine->size * TUNE_MOST_STEPS, sizeof(double));
@@ -105,6 +112,8 @@ void tune_engine_close(struct tune_engine *engine)
 {
     free(engine->send);
     free(engine->recv);
+    free(engine->expected);
+    free(engine->counts);
     free(engine->own);
     free(engine->all);
     free(engine->reports);
@@ -166,20 +175,110 @@ void tune_engine_task_name(const struct tune_engine *engine, const struct tune_c
 
 /* ---- a run ---- */
 
-static int call(const struct tune_engine *engine, const struct tune_run *run)
+/* Floats, but for a broadcast's, of which there may be a few bytes. */
+static int call(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes)
 {
-    const int elements = run->bytes < sizeof(float) ? 1 : (int) (run->bytes / sizeof(float));
+    const int count = bytes < sizeof(float) ? 1 : (int) (bytes / sizeof(float));
+    const int *counts = engine->counts, *places = engine->counts + engine->size;
+    const MPI_Comm comm = engine->comm;
+    void *send = engine->send, *recv = engine->recv;
 
-    switch (run->config.collective) {
-    case HAN_BCAST:
-        return MPI_Bcast(engine->recv, (int) run->bytes, MPI_BYTE, 0, engine->comm);
-    case HAN_REDUCE:
-        return MPI_Reduce(engine->send, engine->recv, elements, MPI_FLOAT, MPI_SUM, 0, engine->comm);
-    case HAN_ALLREDUCE:
-        return MPI_Allreduce(engine->send, engine->recv, elements, MPI_FLOAT, MPI_SUM, engine->comm);
-    default:
-        return MPI_Barrier(engine->comm);
+    for (int rank = 0; count != engine->counts[0] && rank < engine->size; ++rank) {
+        engine->counts[engine->size - 1 - rank] = count; /* the first one last */
+        engine->counts[engine->size + rank] = rank * count;
     }
+    switch (collective) {
+    case HAN_BCAST:
+        return MPI_Bcast(recv, (int) bytes, MPI_BYTE, 0, comm);
+    case HAN_REDUCE:
+        return MPI_Reduce(send, recv, count, MPI_FLOAT, MPI_SUM, 0, comm);
+    case HAN_ALLREDUCE:
+        return MPI_Allreduce(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+    case HAN_ALLGATHER:
+        return MPI_Allgather(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+    case HAN_ALLGATHERV:
+        return MPI_Allgatherv(send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return MPI_Reduce_scatter_block(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+    case HAN_REDUCE_SCATTER:
+        return MPI_Reduce_scatter(send, recv, counts, MPI_FLOAT, MPI_SUM, comm);
+    case HAN_ALLTOALL:
+        return MPI_Alltoall(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+    case HAN_ALLTOALLV:
+        return MPI_Alltoallv(send, counts, places, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+    case HAN_GATHER:
+        return MPI_Gather(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+    case HAN_GATHERV:
+        return MPI_Gatherv(send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, 0, comm);
+    case HAN_SCATTER:
+        return MPI_Scatter(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+    case HAN_SCATTERV:
+        return MPI_Scatterv(send, counts, places, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+    case HAN_SCAN:
+        return MPI_Scan(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+    case HAN_EXSCAN:
+        return MPI_Exscan(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+    default:
+        return MPI_Barrier(comm);
+    }
+}
+
+int tune_engine_calls(size_t held)
+{
+    return start_calls(held);
+}
+
+double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
+                        const mca_coll_han_params_t *params, size_t bytes, int calls)
+{
+    int rc = MPI_SUCCESS;
+    double begin, end;
+
+    engine->han->tune->force(engine->han, params, NULL);
+    begin = start_together(&engine->start);
+    for (int i = 0; i < calls; ++i) {
+        const int code = call(engine, collective, bytes);
+
+        rc = MPI_SUCCESS == rc ? code : rc;
+    }
+    end = start_clock();
+    engine->han->tune->force(engine->han, NULL, NULL);
+    return MPI_SUCCESS == rc ? end - begin : -1;
+}
+
+/* Small whole numbers: their sums are the same in any order. */
+static void fill(struct tune_engine *engine)
+{
+    const size_t count = engine->most_bytes / sizeof(float);
+    float *send = (float *) engine->send;
+
+    for (size_t i = 0; i < count; ++i) {
+        send[i] = (float) ((i + 7 * (size_t) engine->rank) % 31);
+    }
+}
+
+bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
+                       const mca_coll_han_params_t *params, size_t bytes)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+    const bool in_place = HAN_BCAST == collective && 0 == engine->rank;
+    char *const recv = engine->recv;
+    bool right;
+
+    fill(engine);
+    for (int turn = 0; turn < 2; ++turn) {
+        engine->recv = 0 == turn ? engine->expected : recv;
+        memset(engine->recv, 0, engine->most_bytes);
+        if (in_place) {
+            memcpy(engine->recv, engine->send, bytes);
+        }
+        if (0 > tune_engine_time(engine, collective, 0 == turn ? &fallback : params, bytes, 1)) {
+            engine->recv = recv;
+            return false;
+        }
+    }
+    right = 0 == memcmp(engine->expected, recv, engine->most_bytes);
+    return right || (HAN_EXSCAN == collective && 0 == engine->rank);
 }
 
 /* The leaders' steps, one behind the other. */
@@ -231,7 +330,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     engine->han->tune->force(engine->han, TUNE_BUILTIN == run->kind ? NULL : &params,
                              TUNE_TASK == run->kind ? &watch : NULL);
     begin = start_together(&engine->start);
-    report.rc = call(engine, run);
+    report.rc = call(engine, run->config.collective, run->bytes);
     report.seconds = start_clock() - begin;
     engine->han->tune->force(engine->han, NULL, NULL);
     if (TUNE_TASK == run->kind) {

@@ -37,7 +37,7 @@ struct tune_result {
 /**
  * Finds HAN on a communicator.
  *
- * @param most_bytes of a message
+ * @param most_bytes of a message, or of all blocks together
  * @param why gets a sentence, where there is none
  * @returns 0, or -1 on all ranks
  */
@@ -66,6 +66,27 @@ size_t tune_engine_lag(const struct tune_engine *engine, const struct tune_confi
 /** The paper's name of a task. */
 void tune_engine_task_name(const struct tune_engine *engine, const struct tune_config *config, unsigned task,
                            char *name, size_t length);
+
+/** Calls in a row that are timed where a rank's larger buffer holds so many bytes. */
+int tune_engine_calls(size_t held);
+
+/**
+ * Runs calls in a row; all ranks start together.
+ *
+ * @param params NULL: by the built-in rules
+ * @param bytes of the message, or of a block; a multiple of 4
+ * @returns seconds of this rank; negative where a call fails
+ */
+double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
+                        const mca_coll_han_params_t *params, size_t bytes, int calls);
+
+/**
+ * Runs a call, and the fallback's.
+ *
+ * @returns whether this rank has the same from both
+ */
+bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
+                       const mca_coll_han_params_t *params, size_t bytes);
 
 /** Runs a call once; all ranks start together. */
 void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result);

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * han_candidates: times everything that HAN can do, side by side in one job, by two clocks. See --help.
+ *
+ * A round times each candidate once by each clock, in an order of its own, so that what the machine does meanwhile
+ * meets all alike. What is several times as slow as the best in all of the first rounds is not timed again.
+ */
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune_engine.h"
+#include "tune_options.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* Rounds until the slow ones are known, and how slow they are. */
+enum { TRIAL_ROUNDS = 2, HOPELESS = 5, MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2 };
+
+enum clock { SINGLE, ROW, CLOCK_COUNT };
+
+struct options {
+    mca_coll_han_collective_t collectives[HAN_COLLECTIVE_COUNT];
+    int collective_count;
+    size_t sizes[MOST_SIZES];
+    int size_count;
+    int rounds;
+    const char *rate; /* what the table says of the links */
+    bool header, quiet, help;
+};
+
+static const char usage[]
+    = "mpirun ... han_candidates [options]\n"
+      "\n"
+      "Times all ways that HAN has to do a collective (algorithms, trees, segment sizes, lanes, submodules), and what\n"
+      "would do it without HAN, in one job: single calls, all ranks beginning at one time, and calls in a row. Prints\n"
+      "a line for each as comma-separated values: the median of the rounds, of the slowest rank.\n"
+      "\n"
+      "  --collectives LIST   of HAN's sixteen (all)\n"
+      "  --bytes LIST         of the message, or of a block; multiples of 4 (8,1K,8K,64K,256K,1M)\n"
+      "  --rounds N           (5); what takes 5 times as long as the best in both of the first 2 is not timed again\n"
+      "  --rate TEXT          what the column \"rate\" is to say (none)\n"
+      "  --no-header          no line with the names of the columns\n"
+      "  --quiet              no progress\n"
+      "\n"
+      "Numbers of bytes may be followed by K or M. Root is rank 0. Each result is compared with that without HAN: the\n"
+      "column \"wrong\" counts the ranks where it differs. Exit code 0; 1 where one did, or a call failed; 2 bad "
+      "input.\n";
+
+/* A candidate that is timed. */
+struct contestant {
+    struct tune_candidate candidate;
+    struct tune_series series[CLOCK_COUNT];
+    int wrong; /* ranks */
+    bool hopeless;
+};
+
+/* What is timed at one size. */
+struct contest {
+    mca_coll_han_collective_t collective;
+    size_t bytes;
+    int calls; /* in a row */
+    struct contestant *contestants;
+    long count;
+};
+
+/* All of them, for the time that is left. */
+struct progress {
+    double begin, told; /* seconds */
+    double done, all;   /* work, in bytes about */
+    bool quiet;
+};
+
+static int world_rank, world_size;
+
+/* ---- options ---- */
+
+static bool take_bytes(void *context, const char *word)
+{
+    struct options *options = context;
+    size_t bytes;
+
+    if (!tune_get_bytes(&word, &bytes) || '\0' != *word || 0 == bytes || 0 != bytes % 4
+        || MOST_SIZES == options->size_count) {
+        return false;
+    }
+    options->sizes[options->size_count++] = bytes;
+    return true;
+}
+
+static bool take_collective(void *context, const char *word)
+{
+    struct options *options = context;
+
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        if (0 == strcmp(word, mca_coll_han_collective_names[i]) && HAN_COLLECTIVE_COUNT > options->collective_count) {
+            options->collectives[options->collective_count++] = (mca_coll_han_collective_t) i;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum option_id { COLLECTIVES = 1, BYTES, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
+
+static const struct option names[] = {
+    { "collectives", required_argument, NULL, COLLECTIVES },
+    { "bytes", required_argument, NULL, BYTES },
+    { "rounds", required_argument, NULL, ROUNDS },
+    { "rate", required_argument, NULL, RATE },
+    { "no-header", no_argument, NULL, NO_HEADER },
+    { "quiet", no_argument, NULL, QUIET },
+    { "help", no_argument, NULL, HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+/* What is accepted, for who writes something else. */
+static const char *const accepted[] = {
+    [COLLECTIVES] = "bcast, reduce, allreduce, ... (HAN's sixteen), with commas between them",
+    [BYTES] = "multiples of 4 from 4 on, with commas between them; K or M may follow",
+    [ROUNDS] = "a number from 1 to 1000",
+    [RATE] = "a word without commas, such as 200mbit",
+};
+
+static bool take_option(void *context, int id, const char *text)
+{
+    struct options *options = context;
+    char *end;
+    long number;
+
+    switch (id) {
+    case COLLECTIVES:
+        options->collective_count = 0;
+        return tune_get_list(text, options, take_collective);
+    case BYTES:
+        options->size_count = 0;
+        return tune_get_list(text, options, take_bytes);
+    case ROUNDS:
+        number = strtol(text, &end, 10);
+        options->rounds = (int) number;
+        return end != text && '\0' == *end && 1 <= number && MOST_ROUNDS >= number;
+    case RATE:
+        options->rate = text;
+        return '\0' != *text && NULL == strpbrk(text, ", \t\n\"");
+    case NO_HEADER:
+        options->header = false;
+        return true;
+    case QUIET:
+        return options->quiet = true;
+    default:
+        return options->help = true;
+    }
+}
+
+static struct options defaults(void)
+{
+    struct options options = { .rounds = 5, .rate = "none", .header = true };
+
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        options.collectives[options.collective_count++] = (mca_coll_han_collective_t) i;
+    }
+    tune_get_list("8,1K,8K,64K,256K,1M", &options, take_bytes);
+    return options;
+}
+
+/* ---- a contest ---- */
+
+/* Bytes of the larger of a rank's buffers. */
+static size_t held_bytes(mca_coll_han_collective_t collective, size_t bytes)
+{
+    switch (collective) {
+    case HAN_BARRIER:
+        return 0;
+    case HAN_BCAST:
+    case HAN_REDUCE:
+    case HAN_ALLREDUCE:
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return bytes;
+    default:
+        return bytes * (size_t) world_size;
+    }
+}
+
+static int open_contest(struct contest *contest, struct tune_engine *engine, mca_coll_han_collective_t collective,
+                        size_t bytes)
+{
+    static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
+    struct tune_candidates what = { .input = mca_coll_han_input_good(collective) };
+    struct tune_candidate *candidates;
+
+    *contest = (struct contest){ .collective = collective,
+                                 .bytes = bytes,
+                                 .calls = tune_engine_calls(held_bytes(collective, bytes)) };
+    tune_engine_shape(engine, &what.input.nodes, &what.input.ppn);
+    what.input.bytes = bytes;
+    what.input.in_order = tune_engine_in_order(engine);
+    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
+        /* Alone on its node, a rank has nothing to do there, whoever does it. */
+        if (tune_engine_has(engine, HAN_LOW, lows[i]) && (1 < what.input.ppn || 0 == what.low_count)) {
+            what.lows[what.low_count++] = lows[i];
+        }
+    }
+    contest->count = tune_candidates_make(&what, &candidates);
+    if (0 > contest->count) {
+        return -1;
+    }
+    contest->contestants = calloc((size_t) contest->count, sizeof(*contest->contestants));
+    for (long i = 0; NULL != contest->contestants && i < contest->count; ++i) {
+        contest->contestants[i].candidate = candidates[i];
+    }
+    free(candidates);
+    return NULL == contest->contestants ? -1 : 0;
+}
+
+static void close_contest(struct contest *contest)
+{
+    for (long i = 0; i < contest->count && NULL != contest->contestants; ++i) {
+        for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
+            tune_series_free(&contest->contestants[i].series[clock]);
+        }
+    }
+    free(contest->contestants);
+}
+
+/* Each result is looked at once; that warms up, too. */
+static int check_contest(struct contest *contest, struct tune_engine *engine)
+{
+    int *wrong = calloc((size_t) contest->count, sizeof(*wrong)), sum = 0;
+
+    if (NULL == wrong) {
+        return -1;
+    }
+    for (long i = 0; i < contest->count; ++i) {
+        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].candidate.params,
+                                      contest->bytes);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].wrong = wrong[i];
+        sum += wrong[i];
+    }
+    free(wrong);
+    return sum;
+}
+
+/* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */
+static void shuffle(long *order, long count, int round)
+{
+    unsigned state = 12345u + 7919u * (unsigned) round;
+
+    for (long i = 0; i < count; ++i) {
+        long j;
+
+        state = 1664525u * state + 1013904223u;
+        j = (long) ((state >> 8) % (unsigned) (i + 1));
+        order[i] = order[j];
+        order[j] = i;
+    }
+}
+
+/* Times of this rank become those of the slowest. */
+static int run_round(struct contest *contest, struct tune_engine *engine, int round)
+{
+    const long count = contest->count;
+    double *seconds = calloc((size_t) count * CLOCK_COUNT, sizeof(*seconds));
+    long *order = calloc((size_t) count, sizeof(*order));
+    int rc = NULL == seconds || NULL == order ? -1 : 0;
+
+    if (0 == rc) {
+        shuffle(order, count, round);
+    }
+    for (long k = 0; k < count * CLOCK_COUNT && 0 == rc; ++k) {
+        const long i = order[k / CLOCK_COUNT];
+        const int clock = (int) ((k + round) % CLOCK_COUNT), calls = SINGLE == clock ? 1 : contest->calls;
+
+        if (!contest->contestants[i].hopeless) {
+            const double time = tune_engine_time(engine, contest->collective, &contest->contestants[i].candidate.params,
+                                                 contest->bytes, calls);
+
+            seconds[CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
+        }
+    }
+    if (0 == rc) {
+        MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * CLOCK_COUNT), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    }
+    for (long i = 0; i < count && 0 == rc; ++i) {
+        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].hopeless && 0 == rc; ++clock) {
+            const double slowest = seconds[CLOCK_COUNT * i + clock];
+
+            rc = isinf(slowest) ? -1 : tune_series_add(&contest->contestants[i].series[clock], slowest);
+        }
+    }
+    free(seconds);
+    free(order);
+    return rc;
+}
+
+/* The fallback stays, whatever it takes. */
+static void drop_hopeless(struct contest *contest)
+{
+    double best[CLOCK_COUNT];
+
+    for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
+        best[clock] = tune_series_median(&contest->contestants[0].series[clock]);
+        for (long i = 1; i < contest->count; ++i) {
+            const double median = tune_series_median(&contest->contestants[i].series[clock]);
+
+            best[clock] = median < best[clock] ? median : best[clock];
+        }
+    }
+    for (long i = 1; i < contest->count; ++i) {
+        struct contestant *contestant = &contest->contestants[i];
+
+        contestant->hopeless = true;
+        for (size_t round = 0; round < TRIAL_ROUNDS; ++round) {
+            for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
+                contestant->hopeless &= contestant->series[clock].samples[round] > HOPELESS * best[clock];
+            }
+        }
+    }
+}
+
+static void print_contest(const struct contest *contest, const struct tune_engine *engine,
+                          const struct options *options)
+{
+    int nodes, ppn;
+
+    tune_engine_shape(engine, &nodes, &ppn);
+    for (long i = 0; i < contest->count; ++i) {
+        const struct contestant *contestant = &contest->contestants[i];
+
+        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", nodes, ppn,
+               tune_engine_in_order(engine) ? "slot" : "node", options->rate,
+               mca_coll_han_collective_names[contest->collective], contest->bytes, contestant->candidate.text,
+               1e6 * tune_series_median(&contestant->series[SINGLE]),
+               1e6 * tune_series_median(&contestant->series[ROW]), contestant->wrong, contest->calls,
+               contestant->series[SINGLE].count);
+    }
+    fflush(stdout);
+}
+
+/* ---- all of them ---- */
+
+/* What a round of a contest takes, about: bytes, and what a short message is worth. */
+static double work_of(const struct contest *contest)
+{
+    return (double) contest->count * (1 + contest->calls)
+           * ((double) held_bytes(contest->collective, contest->bytes) + 20000.0);
+}
+
+static void tell(struct progress *progress, const struct contest *contest, int round, int rounds)
+{
+    const double now = MPI_Wtime();
+
+    if (0 != world_rank || progress->quiet || 0.0 == progress->done || now < progress->told + TELL_SECONDS) {
+        return;
+    }
+    progress->told = now;
+    fprintf(stderr, "han_candidates: %s, %zu bytes, round %d of %d; about %.0f s left\n",
+            mca_coll_han_collective_names[contest->collective], contest->bytes, round + 1, rounds,
+            (now - progress->begin) * (progress->all - progress->done) / progress->done);
+}
+
+static int run_contest(struct contest *contest, struct tune_engine *engine, const struct options *options,
+                       struct progress *progress)
+{
+    const double work = work_of(contest) / options->rounds;
+    int wrong = check_contest(contest, engine), rc = 0 > wrong ? -1 : 0;
+
+    for (int round = 0; round < options->rounds && 0 == rc; ++round) {
+        tell(progress, contest, round, options->rounds);
+        rc = run_round(contest, engine, round);
+        if (TRIAL_ROUNDS == round + 1 && 0 == rc) {
+            drop_hopeless(contest);
+        }
+        progress->done += work;
+    }
+    return 0 == rc && 0 < wrong ? 1 : rc;
+}
+
+/* Each collective at each size; a barrier has one. 0, 1: a result differs, -1: an error. */
+static int for_all(struct tune_engine *engine, const struct options *options, struct progress *progress,
+                   int (*visit)(struct contest *, struct tune_engine *, const struct options *, struct progress *))
+{
+    int worst = 0;
+
+    for (int c = 0; c < options->collective_count; ++c) {
+        const bool sized = HAN_BARRIER != options->collectives[c];
+
+        for (int s = 0; s < (sized ? options->size_count : 1); ++s) {
+            struct contest contest;
+            int rc = open_contest(&contest, engine, options->collectives[c], sized ? options->sizes[s] : 0);
+
+            rc = 0 == rc ? visit(&contest, engine, options, progress) : rc;
+            close_contest(&contest);
+            if (0 > rc) {
+                return -1;
+            }
+            worst = rc > worst ? rc : worst;
+        }
+    }
+    return worst;
+}
+
+static int add_work(struct contest *contest, struct tune_engine *engine, const struct options *options,
+                    struct progress *progress)
+{
+    (void) engine;
+    (void) options;
+    progress->all += work_of(contest);
+    return 0;
+}
+
+static int hold(struct contest *contest, struct tune_engine *engine, const struct options *options,
+                struct progress *progress)
+{
+    const int rc = run_contest(contest, engine, options, progress);
+
+    if (0 <= rc && 0 == world_rank) {
+        print_contest(contest, engine, options);
+    }
+    return rc;
+}
+
+static int run_job(const struct options *options)
+{
+    struct tune_engine *engine;
+    struct progress progress = { .quiet = options->quiet };
+    char why[TUNE_TEXT] = "";
+    size_t most = 0;
+    int rc;
+
+    for (int c = 0; c < options->collective_count; ++c) {
+        for (int s = 0; s < options->size_count; ++s) {
+            const size_t held = held_bytes(options->collectives[c], options->sizes[s]);
+
+            most = held > most ? held : most;
+        }
+    }
+    if ((size_t) INT_MAX < most) {
+        tune_complain("--bytes: the blocks of all ranks together are longer than 2 GiB; accepted: shorter ones");
+        return EXIT_USAGE;
+    }
+    if (0 != tune_engine_open(&engine, MPI_COMM_WORLD, most, why)) {
+        tune_complain("%s", why);
+        return EXIT_USAGE;
+    }
+    if (0 == world_rank && options->header) {
+        printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds\n");
+    }
+    for_all(engine, options, &progress, add_work);
+    progress.begin = MPI_Wtime();
+    progress.told = progress.begin - TELL_SECONDS;
+    rc = for_all(engine, options, &progress, hold);
+    tune_engine_close(engine);
+    if (0 < rc) {
+        tune_complain("results differ from those without HAN: see the column \"wrong\"");
+    } else if (0 > rc) {
+        tune_complain("memory is short, or a call failed");
+    }
+    return 0 == rc ? EXIT_OK : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = defaults();
+    int rc;
+
+    /* What is timed is SOLO with its memory, as after many calls. */
+    setenv("OMPI_MCA_coll_solo_start", "0", 0);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    tune_options_speaker("han_candidates", world_rank);
+    rc = 0 == tune_read_options(argc, argv, names, accepted, &options, take_option) ? EXIT_OK : EXIT_USAGE;
+    if (EXIT_OK == rc && options.help) {
+        if (0 == world_rank) {
+            fputs(usage, stdout);
+        }
+    } else if (EXIT_OK == rc) {
+        rc = run_job(&options);
+    }
+    MPI_Finalize();
+    return rc;
+}
