@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 #
-# What compare, noise and pipelining share: sets of components, the virtual
+# What compare, noise, pipelining and candidates share: sets of components, the virtual
 # cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
 # script's name. A job leaves $work/samples.SET@COLLECTIVE@ROUND, and table.* alike.
 
@@ -132,14 +132,33 @@ find_file() {                       # the first that exists
     done
 }
 
-find_bench() {
-    if [[ -n $bench ]]; then
-        [[ -x $bench ]] || die 2 "--bench '$bench': there is no such program"
-        bench=$(realpath -- "$bench")
+# The program that an option names, or the first of some files that is there.
+find_program() {                    # find_program NAME OPTION VALUE FILE...
+    local name=$1 option=$2 file=$3
+    shift 3
+    if [[ -n $file ]]; then
+        [[ -x $file ]] || die 2 "$option '$file': there is no such program"
     else
-        bench=$(find_file "$HERE/han_bench" ./bench/han_bench ./han_bench)
+        file=$(find_file "$@")
+        [[ -n $file ]] || die 2 "$name is not there; build it, or give $option"
     fi
-    [[ -n $bench ]] || die 2 'han_bench is not there; build it, or give --bench'
+    realpath -- "$file"
+}
+
+find_bench() {
+    bench=$(find_program han_bench --bench "$bench" "$HERE/han_bench" ./bench/han_bench ./han_bench)
+}
+
+# The folder that --components names, or where they are built; sets components, to nothing where there are none.
+find_components() {
+    if [[ -n $components ]]; then
+        [[ -d $components ]] || die 2 "--components '$components': there is no such folder"
+        components=$(realpath -- "$components")
+    else
+        components=$(find_file components "$HERE/../components")
+    fi
+    [[ $components != *[[:space:]:]* ]] ||
+        die 2 "the path of the components must have no space and no colon: $components"
 }
 
 # Without "SYS_DEFAULT" alone, a component in the user's home would be a peer's too.
@@ -148,17 +167,8 @@ define_sets() {
     builtin[tuned]='--mca coll ^han,adapt --mca mca_base_component_path SYS_DEFAULT'
     builtin[ompi-han]='--mca coll_han_priority 100 --mca mca_base_component_path SYS_DEFAULT'
     builtin[han]=
-    if [[ -n $components ]]; then
-        [[ -d $components ]] || die 2 "--components '$components': there is no such folder"
-        components=$(realpath -- "$components")
-    else
-        components=$(find_file components "$HERE/../components")
-    fi
-    if [[ -n $components ]]; then
-        [[ $components != *[[:space:]:]* ]] ||
-            die 2 "the path of the components must have no space and no colon: $components"
-        builtin[han]="--mca mca_base_component_path $components:SYS_DEFAULT"
-    fi
+    find_components
+    [[ -z $components ]] || builtin[han]="--mca mca_base_component_path $components:SYS_DEFAULT"
     for name in "${!builtin[@]}"; do
         [[ -n ${options[$name]+set} ]] || options[$name]=${builtin[$name]}
     done
