@@ -69,7 +69,14 @@ struct contest {
 struct progress {
     double begin, told; /* seconds */
     double done, all;   /* work, in bytes about */
-    bool quiet;
+};
+
+/* What all contests share. */
+struct job {
+    const struct options *options;
+    struct tune_engine *engine;
+    struct tune_candidates machine; /* nodes, ranks, and the components that are there; no call */
+    struct progress progress;
 };
 
 static int world_rank, world_size;
@@ -166,6 +173,24 @@ static struct options defaults(void)
 
 /* ---- a contest ---- */
 
+/* A rank without memory ends the job: the others would wait for it. */
+static void need_memory(bool there)
+{
+    if (!there) {
+        fprintf(stderr, "han_candidates: rank %d has no memory left\n", world_rank);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
+    }
+}
+
+/* All zero; to be freed. */
+static void *allocate(long count, size_t size)
+{
+    void *memory = calloc((size_t) count, size);
+
+    need_memory(NULL != memory);
+    return memory;
+}
+
 /* Bytes of the larger of a rank's buffers. */
 static size_t held_bytes(mca_coll_han_collective_t collective, size_t bytes)
 {
@@ -183,40 +208,48 @@ static size_t held_bytes(mca_coll_han_collective_t collective, size_t bytes)
     }
 }
 
-static int open_contest(struct contest *contest, struct tune_engine *engine, mca_coll_han_collective_t collective,
-                        size_t bytes)
+/* Collective. */
+static void look_at_machine(struct job *job)
 {
     static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
-    struct tune_candidates what = { .input = mca_coll_han_input_good(collective) };
+    struct tune_candidates *machine = &job->machine;
+
+    tune_engine_shape(job->engine, &machine->input.nodes, &machine->input.ppn);
+    machine->input.in_order = tune_engine_in_order(job->engine);
+    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
+        /* Alone on its node, a rank has nothing to do there, whoever does it. */
+        if (tune_engine_has(job->engine, HAN_LOW, lows[i]) && (1 < machine->input.ppn || 0 == machine->low_count)) {
+            machine->lows[machine->low_count++] = lows[i];
+        }
+    }
+}
+
+static void open_contest(struct contest *contest, const struct tune_candidates *machine,
+                         mca_coll_han_collective_t collective, size_t bytes)
+{
+    struct tune_candidates what = *machine;
     struct tune_candidate *candidates;
 
     *contest = (struct contest){ .collective = collective,
                                  .bytes = bytes,
                                  .calls = tune_engine_calls(held_bytes(collective, bytes)) };
-    tune_engine_shape(engine, &what.input.nodes, &what.input.ppn);
+    what.input = mca_coll_han_input_good(collective);
+    what.input.nodes = machine->input.nodes;
+    what.input.ppn = machine->input.ppn;
+    what.input.in_order = machine->input.in_order;
     what.input.bytes = bytes;
-    what.input.in_order = tune_engine_in_order(engine);
-    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
-        /* Alone on its node, a rank has nothing to do there, whoever does it. */
-        if (tune_engine_has(engine, HAN_LOW, lows[i]) && (1 < what.input.ppn || 0 == what.low_count)) {
-            what.lows[what.low_count++] = lows[i];
-        }
-    }
     contest->count = tune_candidates_make(&what, &candidates);
-    if (0 > contest->count) {
-        return -1;
-    }
-    contest->contestants = calloc((size_t) contest->count, sizeof(*contest->contestants));
-    for (long i = 0; NULL != contest->contestants && i < contest->count; ++i) {
+    need_memory(0 <= contest->count);
+    contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
+    for (long i = 0; i < contest->count; ++i) {
         contest->contestants[i].candidate = candidates[i];
     }
     free(candidates);
-    return NULL == contest->contestants ? -1 : 0;
 }
 
 static void close_contest(struct contest *contest)
 {
-    for (long i = 0; i < contest->count && NULL != contest->contestants; ++i) {
+    for (long i = 0; i < contest->count; ++i) {
         for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
             tune_series_free(&contest->contestants[i].series[clock]);
         }
@@ -224,14 +257,11 @@ static void close_contest(struct contest *contest)
     free(contest->contestants);
 }
 
-/* Each result is looked at once; that warms up, too. */
+/* Each result is looked at once; that warms up, too. Returns how many are wrong, on all ranks. */
 static int check_contest(struct contest *contest, struct tune_engine *engine)
 {
-    int *wrong = calloc((size_t) contest->count, sizeof(*wrong)), sum = 0;
+    int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
 
-    if (NULL == wrong) {
-        return -1;
-    }
     for (long i = 0; i < contest->count; ++i) {
         wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].candidate.params,
                                       contest->bytes);
@@ -260,18 +290,16 @@ static void shuffle(long *order, long count, int round)
     }
 }
 
-/* Times of this rank become those of the slowest. */
+/* Times of this rank become those of the slowest. -1 where a call failed, on all ranks. */
 static int run_round(struct contest *contest, struct tune_engine *engine, int round)
 {
     const long count = contest->count;
-    double *seconds = calloc((size_t) count * CLOCK_COUNT, sizeof(*seconds));
-    long *order = calloc((size_t) count, sizeof(*order));
-    int rc = NULL == seconds || NULL == order ? -1 : 0;
+    double *seconds = allocate(count * CLOCK_COUNT, sizeof(*seconds));
+    long *order = allocate(count, sizeof(*order));
+    int rc = 0;
 
-    if (0 == rc) {
-        shuffle(order, count, round);
-    }
-    for (long k = 0; k < count * CLOCK_COUNT && 0 == rc; ++k) {
+    shuffle(order, count, round);
+    for (long k = 0; k < count * CLOCK_COUNT; ++k) {
         const long i = order[k / CLOCK_COUNT];
         const int clock = (int) ((k + round) % CLOCK_COUNT), calls = SINGLE == clock ? 1 : contest->calls;
 
@@ -282,14 +310,13 @@ static int run_round(struct contest *contest, struct tune_engine *engine, int ro
             seconds[CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
         }
     }
-    if (0 == rc) {
-        MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * CLOCK_COUNT), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    }
-    for (long i = 0; i < count && 0 == rc; ++i) {
-        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].hopeless && 0 == rc; ++clock) {
+    MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * CLOCK_COUNT), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    for (long i = 0; i < count; ++i) {
+        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].hopeless; ++clock) {
             const double slowest = seconds[CLOCK_COUNT * i + clock];
 
-            rc = isinf(slowest) ? -1 : tune_series_add(&contest->contestants[i].series[clock], slowest);
+            rc = isinf(slowest) ? -1 : rc;
+            need_memory(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
         }
     }
     free(seconds);
@@ -322,17 +349,15 @@ static void drop_hopeless(struct contest *contest)
     }
 }
 
-static void print_contest(const struct contest *contest, const struct tune_engine *engine,
-                          const struct options *options)
+static void print_contest(const struct contest *contest, const struct job *job)
 {
-    int nodes, ppn;
+    const mca_coll_han_input_t *machine = &job->machine.input;
 
-    tune_engine_shape(engine, &nodes, &ppn);
     for (long i = 0; i < contest->count; ++i) {
         const struct contestant *contestant = &contest->contestants[i];
 
-        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", nodes, ppn,
-               tune_engine_in_order(engine) ? "slot" : "node", options->rate,
+        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", machine->nodes, machine->ppn,
+               machine->in_order ? "slot" : "node", job->options->rate,
                mca_coll_han_collective_names[contest->collective], contest->bytes, contestant->candidate.text,
                1e6 * tune_series_median(&contestant->series[SINGLE]),
                1e6 * tune_series_median(&contestant->series[ROW]), contestant->wrong, contest->calls,
@@ -350,40 +375,51 @@ static double work_of(const struct contest *contest)
            * ((double) held_bytes(contest->collective, contest->bytes) + 20000.0);
 }
 
-static void tell(struct progress *progress, const struct contest *contest, int round, int rounds)
+static void tell(struct job *job, const struct contest *contest, int round)
 {
+    struct progress *progress = &job->progress;
     const double now = MPI_Wtime();
 
-    if (0 != world_rank || progress->quiet || 0.0 == progress->done || now < progress->told + TELL_SECONDS) {
+    if (0 != world_rank || job->options->quiet || 0.0 == progress->done || now < progress->told + TELL_SECONDS) {
         return;
     }
     progress->told = now;
     fprintf(stderr, "han_candidates: %s, %zu bytes, round %d of %d; about %.0f s left\n",
-            mca_coll_han_collective_names[contest->collective], contest->bytes, round + 1, rounds,
+            mca_coll_han_collective_names[contest->collective], contest->bytes, round + 1, job->options->rounds,
             (now - progress->begin) * (progress->all - progress->done) / progress->done);
 }
 
-static int run_contest(struct contest *contest, struct tune_engine *engine, const struct options *options,
-                       struct progress *progress)
+static int add_work(struct contest *contest, struct job *job)
 {
-    const double work = work_of(contest) / options->rounds;
-    int wrong = check_contest(contest, engine), rc = 0 > wrong ? -1 : 0;
+    job->progress.all += work_of(contest);
+    return 0;
+}
 
-    for (int round = 0; round < options->rounds && 0 == rc; ++round) {
-        tell(progress, contest, round, options->rounds);
-        rc = run_round(contest, engine, round);
+/* 0, 1: a result differs, -1: a call failed. */
+static int hold(struct contest *contest, struct job *job)
+{
+    const int rounds = job->options->rounds;
+    const int wrong = check_contest(contest, job->engine);
+    int rc = 0;
+
+    for (int round = 0; round < rounds && 0 == rc; ++round) {
+        tell(job, contest, round);
+        rc = run_round(contest, job->engine, round);
         if (TRIAL_ROUNDS == round + 1 && 0 == rc) {
             drop_hopeless(contest);
         }
-        progress->done += work;
+        job->progress.done += work_of(contest) / rounds;
+    }
+    if (0 == rc && 0 == world_rank) {
+        print_contest(contest, job);
     }
     return 0 == rc && 0 < wrong ? 1 : rc;
 }
 
-/* Each collective at each size; a barrier has one. 0, 1: a result differs, -1: an error. */
-static int for_all(struct tune_engine *engine, const struct options *options, struct progress *progress,
-                   int (*visit)(struct contest *, struct tune_engine *, const struct options *, struct progress *))
+/* Each collective at each size; a barrier has one. Returns the worst that visit does. */
+static int for_all(struct job *job, int (*visit)(struct contest *, struct job *))
 {
+    const struct options *options = job->options;
     int worst = 0;
 
     for (int c = 0; c < options->collective_count; ++c) {
@@ -391,9 +427,10 @@ static int for_all(struct tune_engine *engine, const struct options *options, st
 
         for (int s = 0; s < (sized ? options->size_count : 1); ++s) {
             struct contest contest;
-            int rc = open_contest(&contest, engine, options->collectives[c], sized ? options->sizes[s] : 0);
+            int rc;
 
-            rc = 0 == rc ? visit(&contest, engine, options, progress) : rc;
+            open_contest(&contest, &job->machine, options->collectives[c], sized ? options->sizes[s] : 0);
+            rc = visit(&contest, job);
             close_contest(&contest);
             if (0 > rc) {
                 return -1;
@@ -404,30 +441,9 @@ static int for_all(struct tune_engine *engine, const struct options *options, st
     return worst;
 }
 
-static int add_work(struct contest *contest, struct tune_engine *engine, const struct options *options,
-                    struct progress *progress)
-{
-    (void) engine;
-    (void) options;
-    progress->all += work_of(contest);
-    return 0;
-}
-
-static int hold(struct contest *contest, struct tune_engine *engine, const struct options *options,
-                struct progress *progress)
-{
-    const int rc = run_contest(contest, engine, options, progress);
-
-    if (0 <= rc && 0 == world_rank) {
-        print_contest(contest, engine, options);
-    }
-    return rc;
-}
-
 static int run_job(const struct options *options)
 {
-    struct tune_engine *engine;
-    struct progress progress = { .quiet = options->quiet };
+    struct job job = { .options = options };
     char why[TUNE_TEXT] = "";
     size_t most = 0;
     int rc;
@@ -443,22 +459,23 @@ static int run_job(const struct options *options)
         tune_complain("--bytes: the blocks of all ranks together are longer than 2 GiB; accepted: shorter ones");
         return EXIT_USAGE;
     }
-    if (0 != tune_engine_open(&engine, MPI_COMM_WORLD, most, why)) {
+    if (0 != tune_engine_open(&job.engine, MPI_COMM_WORLD, most, why)) {
         tune_complain("%s", why);
         return EXIT_USAGE;
     }
     if (0 == world_rank && options->header) {
         printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds\n");
     }
-    for_all(engine, options, &progress, add_work);
-    progress.begin = MPI_Wtime();
-    progress.told = progress.begin - TELL_SECONDS;
-    rc = for_all(engine, options, &progress, hold);
-    tune_engine_close(engine);
+    look_at_machine(&job);
+    for_all(&job, add_work);
+    job.progress.begin = MPI_Wtime();
+    job.progress.told = job.progress.begin - TELL_SECONDS;
+    rc = for_all(&job, hold);
+    tune_engine_close(job.engine);
     if (0 < rc) {
         tune_complain("results differ from those without HAN: see the column \"wrong\"");
     } else if (0 > rc) {
-        tune_complain("memory is short, or a call failed");
+        tune_complain("a call failed");
     }
     return 0 == rc ? EXIT_OK : EXIT_FAILED;
 }

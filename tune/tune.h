@@ -131,8 +131,7 @@ void tune_bytes_text(size_t bytes, char text[32]);
 /** Prints what the heuristics leave out, one a line. */
 void tune_heuristics_print(FILE *file);
 
-/* -- tune_candidates.c: all ways of doing a collective --------------------------------------------------------------
- */
+/* -- tune_candidates.c: all ways of doing a collective ------------------------------------------------------------- */
 
 /** A way to do a collective. */
 struct tune_candidate {

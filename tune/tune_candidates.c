@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* An algorithm has the first so many of them. With two nodes all are the same. */
 static const mca_coll_adapt_tree_kind_t trees[]
@@ -94,16 +93,14 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
 
         params.ibalg = params.iralg = trees[i];
         do {
-            const int most = most_lanes(list, segment);
+            const char *tree = mca_coll_han_tree_names[trees[i]];
 
             params.ibs = params.irs = segment;
-            for (params.lanes = 1; params.lanes <= most; params.lanes += most - 1 < 1 ? 1 : most - 1) {
-                char lanes[32] = "";
-
-                if (1 < params.lanes) {
-                    snprintf(lanes, sizeof(lanes), " lanes=%d", params.lanes);
-                }
-                add(list, params, " %salg=%s %ss=%zu%s", up, mca_coll_han_tree_names[params.ibalg], up, segment, lanes);
+            params.lanes = 1;
+            add(list, params, " %salg=%s %ss=%zu", up, tree, up, segment);
+            params.lanes = most_lanes(list, segment);
+            if (1 < params.lanes) {
+                add(list, params, " %salg=%s %ss=%zu lanes=%d", up, tree, up, segment, params.lanes);
             }
             segment = next_segment(segment, bytes);
         } while (0 != segment);
