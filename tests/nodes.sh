@@ -11,7 +11,8 @@ tmp=$(mktemp -d)
 wrapper=()                          # in front of each program
 
 clean_up() {
-    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1
+    trap '' INT TERM
+    "$VCLUSTER" down --name "$cluster" >/dev/null 2>&1 || :  # there may be none
     rm -rf -- "$tmp"
 }
 trap clean_up EXIT

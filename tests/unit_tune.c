@@ -199,6 +199,21 @@ static void no_configuration_is_there_twice(void **state)
     for_each_space(look_at_texts);
 }
 
+/* A table with one rule; its parameters as text. */
+static mca_coll_han_rules_t rule_of(mca_coll_han_collective_t collective, const char *parameters)
+{
+    char line[2 * TUNE_TEXT];
+    mca_coll_han_rules_error_t error;
+    mca_coll_han_rules_t rules;
+
+    snprintf(line, sizeof(line), "han-rules 1\n%s nodes=4 ppn=4 bytes=* : %s\n",
+             mca_coll_han_collective_names[collective], parameters);
+    if (0 != mca_coll_han_rules_parse(&rules, "test", line, strlen(line), &error)) {
+        fail_msg("%s: %s", parameters, error.what);
+    }
+    return rules;
+}
+
 /* What HAN reads is what was measured. */
 static void look_at_rules(const struct tune_space *space, const struct tune_config *configs, long count)
 {
@@ -206,16 +221,11 @@ static void look_at_rules(const struct tune_space *space, const struct tune_conf
     for (long i = 0; i < count; ++i) {
         const mca_coll_han_params_t *mine = &configs[i].params, *read;
         const bool adapt = HAN_ADAPT == mine->imod, cut = HAN_BARRIER != configs[i].collective;
-        char line[2 * TUNE_TEXT], text[TUNE_TEXT];
-        mca_coll_han_rules_error_t error;
         mca_coll_han_rules_t rules;
+        char text[TUNE_TEXT];
 
         tune_config_text(&configs[i], text);
-        snprintf(line, sizeof(line), "han-rules 1\n%s nodes=4 ppn=4 bytes=* : %s\n",
-                 mca_coll_han_collective_names[configs[i].collective], text);
-        if (0 != mca_coll_han_rules_parse(&rules, "test", line, strlen(line), &error)) {
-            fail_msg("%s: %s", text, error.what);
-        }
+        rules = rule_of(configs[i].collective, text);
         read = &rules.rules[0].params;
         assert_int_equal(mine->algorithm, read->algorithm);
         assert_int_equal(mine->imod, read->imod);
@@ -352,15 +362,11 @@ static void every_algorithm_that_serves_a_call_is_a_candidate(void **state)
 static void look_at_candidates(const struct tune_candidates *what, const struct tune_candidate *candidates, long count)
 {
     for (long i = 0; i < count; ++i) {
-        char line[2 * TUNE_TEXT], wanted[HAN_RULES_TEXT], found[HAN_RULES_TEXT];
+        char parameters[sizeof("algorithm=") + TUNE_TEXT], wanted[HAN_RULES_TEXT], found[HAN_RULES_TEXT];
         mca_coll_han_rules_t rules;
-        mca_coll_han_rules_error_t error;
 
-        snprintf(line, sizeof(line), "han-rules 1\n%s nodes=* ppn=* bytes=* : algorithm=%s\n",
-                 mca_coll_han_collective_names[what->input.collective], candidates[i].text);
-        if (0 != mca_coll_han_rules_parse(&rules, "test", line, strlen(line), &error)) {
-            fail_msg("%s: %s", line, error.what);
-        }
+        snprintf(parameters, sizeof(parameters), "algorithm=%s", candidates[i].text);
+        rules = rule_of(what->input.collective, parameters);
         assert_string_equal(mca_coll_han_params_format(&candidates[i].params, wanted, sizeof(wanted)),
                             mca_coll_han_params_format(&rules.rules[0].params, found, sizeof(found)));
         mca_coll_han_rules_free(&rules);
