@@ -3,7 +3,8 @@
  * han_candidates: times everything that HAN can do, side by side in one job, by two clocks. See --help.
  *
  * A round times each candidate once by each clock, in an order of its own, so that what the machine does meanwhile
- * meets all alike. What is several times as slow as the best in all of the first rounds is not timed again.
+ * meets all alike. From round to round only those stay that may still be the best by one of the clocks: who is far
+ * behind need not be known as exactly.
  */
 #include <limits.h>
 #include <math.h>
@@ -15,8 +16,17 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Rounds until the slow ones are known, and how slow they are. */
-enum { TRIAL_ROUNDS = 2, HOPELESS = 5, MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2 };
+enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2 };
+
+/*
+ * How far behind the best a candidate may be and stay: after the first round that is judged, the next, all others. The
+ * first of all is judged by where it takes so long that no short disturbance can be the cause.
+ */
+static const double stay_within[] = { 2.0, 1.5, 1.25 };
+enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1, LONG_ROUND = 5 /* seconds */ };
+
+/* What a round behind the first one takes of its time, about. */
+static const double LATER_ROUND = 0.4;
 
 enum clock { SINGLE, ROW, CLOCK_COUNT };
 
@@ -39,7 +49,8 @@ static const char usage[]
       "\n"
       "  --collectives LIST   of HAN's sixteen (all)\n"
       "  --bytes LIST         of the message, or of a block; multiples of 4 (8,1K,8K,64K,256K,1M)\n"
-      "  --rounds N           (5); what takes 5 times as long as the best in both of the first 2 is not timed again\n"
+      "  --rounds N           (5); what takes by both clocks twice as long as the best after two rounds (where one\n"
+      "                       takes 5 s: after one), 1.5 times a round later, then 1.25 times, is not timed again\n"
       "  --rate TEXT          what the column \"rate\" is to say (none)\n"
       "  --no-header          no line with the names of the columns\n"
       "  --quiet              no progress\n"
@@ -53,14 +64,16 @@ struct contestant {
     struct tune_candidate candidate;
     struct tune_series series[CLOCK_COUNT];
     int wrong; /* ranks */
-    bool hopeless;
+    bool out;  /* not timed any more */
 };
 
 /* What is timed at one size. */
 struct contest {
     mca_coll_han_collective_t collective;
     size_t bytes;
-    int calls; /* in a row */
+    int calls;      /* in a row */
+    int judged;     /* rounds after which the slow ones went */
+    double seconds; /* of the last round */
     struct contestant *contestants;
     long count;
 };
@@ -260,11 +273,14 @@ static void close_contest(struct contest *contest)
 /* Each result is looked at once; that warms up, too. Returns how many are wrong, on all ranks. */
 static int check_contest(struct contest *contest, struct tune_engine *engine)
 {
+    const size_t held = held_bytes(contest->collective, contest->bytes);
+    const bool expected = tune_engine_expect(engine, contest->collective, contest->bytes, held);
     int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
 
     for (long i = 0; i < contest->count; ++i) {
-        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].candidate.params,
-                                      contest->bytes);
+        wrong[i]
+            = !tune_engine_right(engine, contest->collective, &contest->contestants[i].candidate.params, contest->bytes)
+              || !expected;
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (long i = 0; i < contest->count; ++i) {
@@ -303,7 +319,7 @@ static int run_round(struct contest *contest, struct tune_engine *engine, int ro
         const long i = order[k / CLOCK_COUNT];
         const int clock = (int) ((k + round) % CLOCK_COUNT), calls = SINGLE == clock ? 1 : contest->calls;
 
-        if (!contest->contestants[i].hopeless) {
+        if (!contest->contestants[i].out) {
             const double time = tune_engine_time(engine, contest->collective, &contest->contestants[i].candidate.params,
                                                  contest->bytes, calls);
 
@@ -311,11 +327,13 @@ static int run_round(struct contest *contest, struct tune_engine *engine, int ro
         }
     }
     MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * CLOCK_COUNT), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    contest->seconds = 0;
     for (long i = 0; i < count; ++i) {
-        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].hopeless; ++clock) {
+        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].out; ++clock) {
             const double slowest = seconds[CLOCK_COUNT * i + clock];
 
             rc = isinf(slowest) ? -1 : rc;
+            contest->seconds += slowest * (SINGLE == clock ? 1 : contest->calls);
             need_memory(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
         }
     }
@@ -324,28 +342,39 @@ static int run_round(struct contest *contest, struct tune_engine *engine, int ro
     return rc;
 }
 
-/* The fallback stays, whatever it takes. */
-static void drop_hopeless(struct contest *contest)
+/* By its fastest round, so that a disturbance throws nobody out. */
+static bool stays(const struct contestant *contestant, const double most[CLOCK_COUNT])
 {
-    double best[CLOCK_COUNT];
-
     for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
-        best[clock] = tune_series_median(&contest->contestants[0].series[clock]);
-        for (long i = 1; i < contest->count; ++i) {
-            const double median = tune_series_median(&contest->contestants[i].series[clock]);
+        const struct tune_series *series = &contestant->series[clock];
 
-            best[clock] = median < best[clock] ? median : best[clock];
-        }
-    }
-    for (long i = 1; i < contest->count; ++i) {
-        struct contestant *contestant = &contest->contestants[i];
-
-        contestant->hopeless = true;
-        for (size_t round = 0; round < TRIAL_ROUNDS; ++round) {
-            for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
-                contestant->hopeless &= contestant->series[clock].samples[round] > HOPELESS * best[clock];
+        for (size_t i = 0; i < series->count; ++i) {
+            if (series->samples[i] <= most[clock]) {
+                return true;
             }
         }
+    }
+    return false;
+}
+
+/* After a round. The fallback stays, whatever it takes. */
+static void drop_slow(struct contest *contest, int round)
+{
+    double most[CLOCK_COUNT];
+
+    if (0 == round && LONG_ROUND > contest->seconds) {
+        return;
+    }
+    for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
+        most[clock] = INFINITY;
+        for (long i = 0; i < contest->count; ++i) {
+            most[clock] = fmin(most[clock], tune_series_median(&contest->contestants[i].series[clock]));
+        }
+        most[clock] *= stay_within[contest->judged];
+    }
+    contest->judged += LAST_STAY > contest->judged;
+    for (long i = 1; i < contest->count; ++i) {
+        contest->contestants[i].out = contest->contestants[i].out || !stays(&contest->contestants[i], most);
     }
 }
 
@@ -405,10 +434,8 @@ static int hold(struct contest *contest, struct job *job)
     for (int round = 0; round < rounds && 0 == rc; ++round) {
         tell(job, contest, round);
         rc = run_round(contest, job->engine, round);
-        if (TRIAL_ROUNDS == round + 1 && 0 == rc) {
-            drop_hopeless(contest);
-        }
-        job->progress.done += work_of(contest) / rounds;
+        drop_slow(contest, round);
+        job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {
         print_contest(contest, job);

@@ -7,17 +7,18 @@
 #include "bench/han_start.h"
 #include "tune_engine.h"
 
-enum { TAG = 4711 };
+/* Bytes behind a result that must not change. */
+enum { TAG = 4711, GUARD = 64 };
 
 struct tune_engine {
     MPI_Comm comm;
     int rank, size;
     han_module_t *han;
     struct start start;
-    size_t most_bytes;
     char *send, *recv;
-    char *expected; /* what the fallback gives */
-    int *counts;    /* [2][size] elements of blocks, and where they are */
+    char *expected;  /* what the fallback gives, ... */
+    size_t compared; /* ... so many bytes of it */
+    int *counts;     /* [2][size] elements of blocks, and where they are */
     mca_coll_han_step_t steps[TUNE_MOST_STEPS];
     double *own;            /* [TUNE_MOST_STEPS] seconds of this rank's steps */
     double *all;            /* rank 0: [size][TUNE_MOST_STEPS] */
@@ -61,6 +62,16 @@ static bool all_agree(MPI_Comm comm, bool good)
     return 0 != all;
 }
 
+/* Small whole numbers: their sums are the same in any order. */
+static void fill(struct tune_engine *engine, size_t bytes)
+{
+    float *send = (float *) engine->send;
+
+    for (size_t i = 0; i < bytes / sizeof(float); ++i) {
+        send[i] = (float) ((i + 7 * (size_t) engine->rank) % 31);
+    }
+}
+
 int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT])
 {
     han_module_t *han = find_han(comm, why);
@@ -74,12 +85,11 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     if (good) {
         engine->comm = comm;
         engine->han = han;
-        engine->most_bytes = most_bytes;
         MPI_Comm_rank(comm, &engine->rank);
         MPI_Comm_size(comm, &engine->size);
-        engine->send = calloc(1, most_bytes + sizeof(double));
-        engine->recv = calloc(1, most_bytes + sizeof(double));
-        engine->expected = calloc(1, most_bytes + sizeof(double));
+        engine->send = calloc(1, most_bytes + GUARD);
+        engine->recv = calloc(1, most_bytes + GUARD);
+        engine->expected = calloc(1, most_bytes + GUARD);
         engine->counts = calloc(2 * (size_t) engine->size, sizeof(int));
         engine->own = calloc(TUNE_MOST_STEPS, sizeof(double));
         good = NULL != engine->send && NULL != engine->recv && NULL != engine->expected && NULL != engine->counts
@@ -92,7 +102,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     }
     if (good) {
         /* Calloc's pages are touched here, and not in the first run. */
-        memset(engine->send, 0, most_bytes);
+        fill(engine, most_bytes);
         memset(engine->recv, 0, most_bytes);
         good = OMPI_SUCCESS == han->tune->prepare(han);
     }
@@ -246,39 +256,39 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
     return MPI_SUCCESS == rc ? end - begin : -1;
 }
 
-/* Small whole numbers: their sums are the same in any order. */
-static void fill(struct tune_engine *engine)
+/* One call, whose result goes into a buffer. */
+static bool call_into(struct tune_engine *engine, char *result, mca_coll_han_collective_t collective,
+                      const mca_coll_han_params_t *params, size_t bytes)
 {
-    const size_t count = engine->most_bytes / sizeof(float);
-    float *send = (float *) engine->send;
+    char *const recv = engine->recv;
+    bool good;
 
-    for (size_t i = 0; i < count; ++i) {
-        send[i] = (float) ((i + 7 * (size_t) engine->rank) % 31);
+    memset(result, 0, engine->compared);
+    if (HAN_BCAST == collective && 0 == engine->rank) {
+        memcpy(result, engine->send, bytes);
     }
+    engine->recv = result;
+    good = 0 <= tune_engine_time(engine, collective, params, bytes, 1);
+    engine->recv = recv;
+    return good;
+}
+
+bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, size_t held)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+
+    engine->compared = held + GUARD;
+    return call_into(engine, engine->expected, collective, &fallback, bytes);
 }
 
 bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
                        const mca_coll_han_params_t *params, size_t bytes)
 {
-    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
-    const bool in_place = HAN_BCAST == collective && 0 == engine->rank;
-    char *const recv = engine->recv;
-    bool right;
-
-    fill(engine);
-    for (int turn = 0; turn < 2; ++turn) {
-        engine->recv = 0 == turn ? engine->expected : recv;
-        memset(engine->recv, 0, engine->most_bytes);
-        if (in_place) {
-            memcpy(engine->recv, engine->send, bytes);
-        }
-        if (0 > tune_engine_time(engine, collective, 0 == turn ? &fallback : params, bytes, 1)) {
-            engine->recv = recv;
-            return false;
-        }
+    if (!call_into(engine, engine->recv, collective, params, bytes)) {
+        return false;
     }
-    right = 0 == memcmp(engine->expected, recv, engine->most_bytes);
-    return right || (HAN_EXSCAN == collective && 0 == engine->rank);
+    return 0 == memcmp(engine->expected, engine->recv, engine->compared)
+           || (HAN_EXSCAN == collective && 0 == engine->rank);
 }
 
 /* The leaders' steps, one behind the other. */

@@ -81,9 +81,17 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
                         const mca_coll_han_params_t *params, size_t bytes, int calls);
 
 /**
- * Runs a call, and the fallback's.
+ * Runs the fallback's call: its result is what tune_engine_right() expects.
  *
- * @returns whether this rank has the same from both
+ * @param held bytes of the larger of a rank's buffers
+ * @returns whether the call did not fail
+ */
+bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, size_t held);
+
+/**
+ * Runs the call that tune_engine_expect() ran, by other parameters.
+ *
+ * @returns whether this rank has the same from both, and nothing behind it
  */
 bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
                        const mca_coll_han_params_t *params, size_t bytes);
