@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 #
-# What compare, noise, pipelining and candidates share: sets of components, the virtual
-# cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
+# What board, candidates, compare, noise and pipelining share: sets of components, the
+# virtual cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
 # script's name. A job leaves $work/samples.SET@COLLECTIVE@ROUND, and table.* alike.
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
@@ -259,6 +259,45 @@ bring_up_cluster() {
     wire=(${rate:+--rate "$rate" --bucket "$bucket"})
 }
 
+# Those that do the same on several clusters, one after the other.
+shapes=4x4,4x1
+rates=none,200mbit
+
+usage_machines() {
+    cat <<'END'
+  --shapes LIST         NODESxRANKS, as in 4x4,8x2,4x4:node; a word behind the colon maps
+END
+    printf '%24sthe ranks (default %s)\n' '' "$shapes"
+    printf '  --rates LIST          of the links, as `vcluster up` takes them (default %s)\n' "$rates"
+}
+
+machines_option() {                 # machines_option OPTION VALUE; 1 if it is none of them
+    local shape='[1-9][0-9]*x[1-9][0-9]*(:slot|:node)?'
+    case $1 in
+    --shapes) shapes=$(value_of "$1" "$shape(,$shape)*" "$2" 'shapes as in 4x4,8x2,4x4:node') ;;
+    --rates) rates=$(value_of "$1" '[0-9a-z.]+(,[0-9a-z.]+)*' "$2" 'rates as in none,200mbit') ;;
+    *) return 1 ;;
+    esac
+}
+
+# COMMAND finds nodes, ppn, map, rate and the launcher set, and the rate as it was written in rate_word.
+on_each_machine() {                 # on_each_machine COMMAND...
+    local shape shape_word rate_word
+    for shape_word in ${shapes//,/ }; do
+        shape=${shape_word%:*} map=slot
+        [[ $shape_word != *:* ]] || map=${shape_word#*:}
+        for rate_word in ${rates//,/ }; do
+            nodes=${shape%x*} ppn=${shape#*x} rate=$rate_word cluster=
+            ((nodes > 1)) || die 2 "--shapes '$shape_word': HAN has nothing to do on one node"
+            bring_up_cluster
+            find_launcher
+            "$@"
+            "$vcluster" down --name "$own_cluster" >/dev/null
+            own_cluster=
+        done
+    done
+}
+
 # How to start a program on all ranks; mpirun options and the program follow.
 find_launcher() {
     if [[ -n $cluster ]]; then
@@ -383,7 +422,7 @@ probe_sets() {
             say "set '$name' cannot be run and is left out ($fault)"
         else
             running+=("$name")
-            n_sizes=$(awk -F, 'NR > 1 && !seen[$2]++ { ++n } END { print n + 0 }' "$work/out")
+            n_sizes=$(awk -F, 'NR > 1 && !seen[$1, $2]++ { ++n } END { print n + 0 }' "$work/out")
         fi
     done
     ((${#running[@]} > 0)) || die 2 'no set is left'

@@ -1,7 +1,7 @@
 /*
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Time and check one collective, with any MPI and any component.
+ * Time and check collectives, with any MPI and any component.
  *
  * A repetition: all ranks begin at one time (han_start.h), with a call or with
  * some in a row; the time of the slowest rank counts.  Both clocks are needed: a
@@ -369,7 +369,8 @@ struct variant {
 
 struct bench {
     /* options */
-    const struct collective *coll;
+    const struct collective *colls[N_COLLECTIVES];
+    int n_colls;
     size_t sizes[MAX_SIZES];
     int n_sizes;
     int reps;          /* 0: by size */
@@ -398,6 +399,7 @@ struct bench {
     int too_fast;      /* medians below what the wire allows */
     char error[512];   /* the first thing wrong with the options */
     /* the run */
+    const struct collective *coll;  /* one of them after the other */
     int rank;
     int ranks;
     struct shape shape;
@@ -975,7 +977,6 @@ static void print_header(const struct bench *b)
     int least = s->ppn[0], most = s->ppn[0];
 
     if (b->csv) {
-        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant\n");
         return;
     }
     for (int n = 1; n < s->nodes; ++n) {
@@ -1382,9 +1383,11 @@ static void make_variants(struct bench *b)
     const int n_prefers = b->n_prefers > 0 ? b->n_prefers : 1, n_each = n_prefers * n_noises * n_ways;
     size_t segments, smallest;
 
-    if (b->n_ways > 0 && NULL == b->coll->start) {
-        complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
-                 b->coll->name);
+    for (int i = 0; b->n_ways > 0 && i < b->n_colls; ++i) {
+        if (NULL == b->colls[i]->start) {
+            complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
+                     b->colls[i]->name);
+        }
     }
     if (b->n_calls * n_each > MAX_VARIANTS) {
         complain(b, "%d numbers of calls times %d sets of components times %d noise levels times %d ways of segmenting:"
@@ -1408,18 +1411,39 @@ static void make_variants(struct bench *b)
     }
 }
 
-static void parse_collective(struct bench *b, const char *name)
+/* One of a list. */
+static void parse_collective(struct bench *b, const char *list, const char *name, size_t length)
 {
     char known[512] = "";
 
     for (int i = 0; i < N_COLLECTIVES; ++i) {
-        if (0 == strcmp(name, collectives[i].name)) {
-            b->coll = &collectives[i];
+        if (length == strlen(collectives[i].name) && 0 == memcmp(name, collectives[i].name, length)) {
+            for (int k = 0; k < b->n_colls; ++k) {
+                if (&collectives[i] == b->colls[k]) {
+                    complain(b, "collectives '%s': %s is there twice", list, collectives[i].name);
+                    return;
+                }
+            }
+            b->colls[b->n_colls++] = &collectives[i];
             return;
         }
         strcat(strcat(known, " "), collectives[i].name);
     }
-    complain(b, "collective '%s' is unknown; known are:%s", name, known);
+    complain(b, "collectives '%s': '%.*s' is unknown; known are:%s", list, (int) length, name, known);
+}
+
+static void parse_collectives(struct bench *b, const char *text)
+{
+    b->n_colls = 0;
+    for (const char *at = text;; ++at) {
+        const size_t length = strcspn(at, ",");
+
+        parse_collective(b, text, at, length);
+        at += length;
+        if ('\0' == *at) {
+            return;
+        }
+    }
 }
 
 enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
@@ -1469,7 +1493,7 @@ static void take_option(struct bench *b, int option, char **argv)
         }
         break;
     case OPT_SIZES:      parse_sizes(b, "--sizes", optarg, 0); break;
-    case OPT_COLLECTIVE: parse_collective(b, optarg); break;
+    case OPT_COLLECTIVE: parse_collectives(b, optarg); break;
     case OPT_NO_CHECK:   b->check = 0; break;
     case OPT_SAMPLES:    b->samples_name = optarg; break;
     case OPT_CSV:        b->csv = 1; break;
@@ -1505,22 +1529,17 @@ static void parse_options(struct bench *b, int argc, char **argv)
     while (-1 != (option = getopt_long(argc, argv, ":m:i:x:r:chM:", long_options, NULL))) {
         take_option(b, option, argv);
     }
-    if (optind < argc && NULL == b->coll) {
-        parse_collective(b, argv[optind++]);
+    if (optind < argc && 0 == b->n_colls) {
+        parse_collectives(b, argv[optind++]);
     }
     if (optind < argc) {
-        complain(b, "'%s' is one word too many; one collective is measured at a time",
-                 argv[optind]);
+        complain(b, "'%s' is one word too many; collectives are named with commas between them", argv[optind]);
     }
-    if (NULL == b->coll) {
-        b->coll = &collectives[0];
+    if (0 == b->n_colls) {
+        b->colls[b->n_colls++] = &collectives[0];
     }
     if (0 == b->n_sizes) {
         parse_sizes(b, "--sizes", "8:1M", 0);
-    }
-    if (NOBODY == b->coll->recv.who && !b->coll->in_place) {
-        b->sizes[0] = 0;
-        b->n_sizes = 1;
     }
     if (0 == b->n_calls) {
         parse_calls(b, b->first || b->n_noises > 0 || b->n_ways > 0 ? "1" : "1,0");
@@ -1533,11 +1552,11 @@ static void parse_options(struct bench *b, int argc, char **argv)
 
 static void print_help(void)
 {
-    printf("han_bench [COLLECTIVE] [options]: time and check one collective of any MPI\n\n"
+    printf("han_bench [COLLECTIVE,...] [options]: time and check collectives of any MPI\n\n"
            "Run it with mpirun. Each repetition counts with the time of its slowest rank, from when\n"
            "all began: at a time agreed on where nodes share a clock (virtual ones do), else after a\n"
            "barrier, with the time in which the ranks leave that.\n\n"
-           "  COLLECTIVE, --collective NAME  (default bcast)\n");
+           "  COLLECTIVE,..., --collective LIST  one after the other (default bcast)\n");
     for (int i = 0; i < N_COLLECTIVES; ++i) {
         printf("      %-22s%s\n", collectives[i].name, collectives[i].help);
     }
@@ -1600,6 +1619,9 @@ static int open_output(struct bench *b)
             good = 0;
         }
     }
+    if (0 == b->rank && b->csv) {
+        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant\n");
+    }
     if (NULL != b->samples) {
         fprintf(b->samples, "collective,bytes,repetition,root,us,variant\n");
     }
@@ -1611,60 +1633,54 @@ static size_t needed(const struct bench *b, size_t bytes)
     return side_bytes(b, b->coll->send, bytes) + side_bytes(b, b->coll->recv, bytes) + 4 * GUARD;
 }
 
-/* The number of sizes that are left. */
-static int leave_out_large(struct bench *b)
+/* The sizes of the collective that runs now: those that memory allows. @returns how many */
+static int sizes_now(const struct bench *b, size_t sizes[MAX_SIZES])
 {
     int kept = 0;
 
+    if (NOBODY == b->coll->recv.who && !b->coll->in_place) {
+        sizes[0] = 0;
+        return 1;
+    }
     for (int i = 0; i < b->n_sizes; ++i) {
         if (needed(b, b->sizes[i]) <= b->memory) {
-            b->sizes[kept++] = b->sizes[i];
+            sizes[kept++] = b->sizes[i];
         } else if (0 == b->rank) {
-            fprintf(stderr, "han_bench: %zu bytes left out: %zu bytes of memory per rank, -M allows"
-                    " %zu\n", b->sizes[i], needed(b, b->sizes[i]), b->memory);
+            fprintf(stderr, "han_bench: %s, %zu bytes left out: %zu bytes of memory per rank, -M allows"
+                    " %zu\n", b->coll->name, b->sizes[i], needed(b, b->sizes[i]), b->memory);
         }
     }
-    b->n_sizes = kept;
     return kept;
 }
 
-static void allocate_areas(struct bench *b)
+static void allocate_areas(struct bench *b, const size_t *sizes, int n_sizes)
 {
     size_t largest = 0, sent, received;
 
-    for (int i = 0; i < b->n_sizes; ++i) {
-        largest = b->sizes[i] > largest ? b->sizes[i] : largest;
+    for (int i = 0; i < n_sizes; ++i) {
+        largest = sizes[i] > largest ? sizes[i] : largest;
     }
     sent = side_bytes(b, b->coll->send, largest) + 2 * GUARD;
     received = side_bytes(b, b->coll->recv, largest) + 2 * GUARD;
     b->send_area = memset(allocate(sent), 0, sent);  /* no page is new while the clock runs */
     b->recv_area = memset(allocate(received), 0, received);
-    b->requests = allocate(MAX_SEGMENTS * sizeof(*b->requests));
 }
 
-static int run_all(struct bench *b)
+/* Says what was wrong, on rank 0. @returns whether any value was, there */
+static int run_one(struct bench *b, const size_t *sizes, int n_sizes)
 {
     long wrong = 0;
 
-    if (!open_output(b) || 0 == leave_out_large(b)) {
-        return EXIT_USAGE;
-    }
-    find_nodes(b);
-    start_open(&b->start, MPI_COMM_WORLD, TAG_BARRIER);
-    allocate_areas(b);
-    if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
-        fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));
-        MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
-    }
-    make_communicators(b);
+    b->too_fast = 0;
+    allocate_areas(b, sizes, n_sizes);
     if (0 == b->rank) {
         print_header(b);
     }
-    for (int i = 0; i < b->n_sizes; ++i) {
-        wrong += measure(b, b->sizes[i]);
+    for (int i = 0; i < n_sizes; ++i) {
+        wrong += measure(b, sizes[i]);
     }
-    noise_stop();
-    free_communicators(b);
+    free(b->send_area);
+    free(b->recv_area);
     if (b->too_fast > 0) {
         fflush(b->out);
         fprintf(stderr, "han_bench: %d medians of %s are below what the wire allows: a wrong measurement, or a link that is"
@@ -1674,15 +1690,44 @@ static int run_all(struct bench *b)
         fflush(b->out);
         fprintf(stderr, "han_bench: %s gave %ld wrong values\n", b->coll->name, wrong);
     }
+    return wrong > 0;
+}
+
+static int run_all(struct bench *b)
+{
+    int wrong = 0, measured = 0;
+
+    if (!open_output(b)) {
+        return EXIT_USAGE;
+    }
+    find_nodes(b);
+    start_open(&b->start, MPI_COMM_WORLD, TAG_BARRIER);
+    b->requests = allocate(MAX_SEGMENTS * sizeof(*b->requests));
+    if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
+        fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));
+        MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
+    }
+    make_communicators(b);
+    for (int i = 0; i < b->n_colls; ++i) {
+        size_t sizes[MAX_SIZES];
+        int n_sizes;
+
+        b->coll = b->colls[i];
+        n_sizes = sizes_now(b, sizes);
+        if (n_sizes > 0) {
+            wrong |= run_one(b, sizes, n_sizes);
+        }
+        measured += n_sizes;
+    }
+    noise_stop();
+    free_communicators(b);
     if (NULL != b->samples && stdout != b->samples) {
         fclose(b->samples);
     }
     free(b->shape.node_of);
     free(b->shape.ppn);
-    free(b->send_area);
-    free(b->recv_area);
     free(b->requests);
-    return agree(b, wrong > 0 ? EXIT_WRONG : EXIT_OK);
+    return agree(b, 0 == measured ? EXIT_USAGE : wrong ? EXIT_WRONG : EXIT_OK);
 }
 
 int main(int argc, char **argv)

@@ -71,7 +71,7 @@ t_run 2 -- -m 4:32 -i 3 -x 1 --csv
 [[ $code == 0 && $(t_sizes) == '4 8 16 32' ]]
 t_result $? 'a range of sizes doubles'
 
-for bad in '--sizes 8,x' '--nonsense' '-i 0' '-r 2' '--rate fast' '--bucket 5x' '--calls 1,' '--calls -1' 'bcst'; do
+for bad in '--sizes 8,x' '--nonsense' '-i 0' '-r 2' '--rate fast' '--bucket 5x' '--calls 1,' '--calls -1' 'bcst' 'bcast,bcst' 'reduce,bcast,bcast'; do
     # shellcheck disable=SC2086
     t_run 2 -- $bad
     [[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]] &&
@@ -82,6 +82,12 @@ done
 t_run 2 -- --help
 [[ $code == 0 ]] && grep -q reduce_scatter_block "$work/out"
 t_result $? 'the help lists the collectives'
+
+t_run 2 -- barrier,alltoall,bcast --sizes 8,64K -M 700K -i 3 -x 1 --calls 1 --csv --samples "$work/samples"
+[[ $code == 0 && $(cut -d, -f1,2 "$work/out" | tr '\n' ' ') == 'collective,bytes barrier,0 alltoall,8 bcast,8 bcast,65536 ' ]] &&
+    [[ $(grep -c '^collective,' "$work/samples") == 1 && $(grep -c '^alltoall,8,' "$work/samples") == 3 ]] &&
+    grep -q 'alltoall, 65536 bytes left out' "$work/err"
+t_result $? 'several collectives follow one another, each with its sizes'
 
 # ---- numbers
 
@@ -277,6 +283,60 @@ t_result $? 'compare --prefer wants one set'
 t_compare --sets nosuch
 [[ $code == 2 ]] && grep -q 'known are' "$work/err"
 t_result $? 'compare names the sets that it knows'
+
+# ---- board
+
+board=$here/../bench/board
+t_board() {                         # t_board LINE... -- OPTIONS: of a board with these lines
+    echo nodes,ppn,map,rate,collective,bytes,calls,ours_us,tuned_us,ompi_han_us,best_us,best,noise,bound_us >"$work/board.csv"
+    while [[ $1 != -- ]]; do
+        echo "4,4,slot,none,$1" >>"$work/board.csv"
+        shift
+    done
+    shift
+    "$board" --from "$work/board.csv" "$@" >"$work/out" 2>"$work/err"
+    code=$?
+}
+
+t_board bcast,8,1,50,100,120,40,tree,1.1,- bcast,1024,1,90,-,100,-,-,1.1,- reduce,8,1,120,110,100,90,simple,1.1,- \
+    bcast,8,50,10,20,-,5,tree,1.1,- barrier,0,1,30,60,60,-,-,1.1,- -- --output "$work/picture"
+[[ $code == 0 ]] && grep -qE '^bcast +0\.50 \(0\.40\) +0\.90 *$' "$work/out" &&
+    grep -qE '^reduce +1\.20!\(0\.90\) +$' "$work/out" && grep -qE '^bcast +0\.50 \(0\.25\)' "$work/out" &&
+    grep -qE '^barrier +0\.50 *$' "$work/out" &&
+    grep -qx 'geometric mean        0.72 (0.60); 1 of 4 points above 1.05, the worst 1.20 (reduce, 8 B)' "$work/out" &&
+    grep -q '^all, geometric mean   0.67 (0.45); 1 of 5 points' "$work/out" && cmp -s "$work/board.csv" "$work/picture.csv"
+t_result $? 'board compares with the better peer, by both clocks, and shows the best candidate'
+
+if ! command -v gnuplot >/dev/null; then
+    t_skip 'board draws all points' 'no gnuplot'
+else
+    [[ $(grep -c '<polygon.*points' "$work/picture.svg") -ge 5 ]] && grep -q 'in a row' "$work/picture.svg" &&
+        grep -q '>barrier' "$work/picture.svg"
+    t_result $? 'board draws all points'
+fi
+
+cp "$work/board.csv" "$work/before.csv"
+t_board bcast,8,1,60,100,120,40,tree,1.1,- bcast,1024,1,90,-,100,-,-,1.1,- reduce,8,1,120,110,100,90,simple,1.1,- \
+    bcast,8,50,10,20,-,5,tree,1.1,- barrier,0,1,40,60,60,-,-,1.05,- -- --against "$work/before.csv"
+[[ $code == 1 && $(grep -c '^slower: ' "$work/out") == 1 ]] && grep -q '^1 of 5 points slower' "$work/out" &&
+    grep -q '^slower: barrier, single calls, .*: 0.67 of the better peer, was 0.50 (noise 1.16)' "$work/out"
+t_result $? 'board names what has become slower by more than the noise of both boards'
+
+t_board bcast,8,1,50,100,120,40,tree,1.1,- -- --against "$work/before.csv"
+((code == 0))
+t_result $? 'board finds nothing slower where nothing has changed'
+
+t_board bcast,8,1,50,100,120,-,-,1.1,- reduce,8,1,-,110,100,-,-,-,- --
+[[ $code == 1 ]] && grep -q '^ours gave wrong values.*: reduce, 8 B, single calls' "$work/out"
+t_result $? 'board fails where ours gave wrong values'
+
+echo 'a,b' >"$work/none.csv"
+for bad in "--from $work/none.csv" "--against $work/none.csv" "--from $work/gone.csv" '--shapes 4' '--nonsense'; do
+    # shellcheck disable=SC2086  # several words
+    "$board" $bad >"$work/out" 2>"$work/err"
+    [[ $? == 2 && $(grep -c '^board: ' "$work/err") == 1 ]] && grep -qF -- "${bad##* }" "$work/err"
+    t_result $? "board refuses ${bad/$work\//}"
+done
 
 # ---- beside
 
