@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #include "coll_han_dynamic.h"
+#include "coll_han_text.h"
 
 /** The version of the format. */
 enum { HAN_RULES_VERSION = 1 };
 
 /** Limits of a text of rules. */
-enum { HAN_RULES_MOST_BYTES = 1 << 20, HAN_RULES_MOST_LINE = 1000, HAN_RULES_MOST = 4096 };
+enum { HAN_RULES_MOST_BYTES = 1 << 20, HAN_RULES_MOST = 4096 };
 
 /** Numbers from low to high, both among them. */
 typedef struct mca_coll_han_range_t {
@@ -52,11 +53,8 @@ typedef struct mca_coll_han_rules_t {
     uint64_t hash; /**< of the text; never 0 */
 } mca_coll_han_rules_t;
 
-/** What is wrong with a text, or a file. */
-typedef struct mca_coll_han_rules_error_t {
-    int line;       /**< 0: not with a line */
-    char what[512]; /**< one sentence, what is accepted too */
-} mca_coll_han_rules_error_t;
+/** What is wrong with a text of rules. */
+typedef mca_coll_han_text_error_t mca_coll_han_rules_error_t;
 
 /**
  * Makes a table of a text: of all of it, or none.

@@ -427,11 +427,11 @@ static void test_limits(void **state)
     /* A line. */
     memset(text, ' ', most + 2);
     memcpy(text, HEAD LINE, head + rule - 1);
-    text[head + HAN_RULES_MOST_LINE] = '\0';
+    text[head + HAN_TEXT_MOST_LINE] = '\0';
     rules = parse(text);
     mca_coll_han_rules_free(&rules);
-    text[head + HAN_RULES_MOST_LINE] = ' ';
-    text[head + HAN_RULES_MOST_LINE + 1] = '\0';
+    text[head + HAN_TEXT_MOST_LINE] = ' ';
+    text[head + HAN_TEXT_MOST_LINE + 1] = '\0';
     check_refused(text, strlen(text), 2, "the line is too long; accepted: 1000 bytes");
 
     /* The text. */

@@ -195,7 +195,7 @@ static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gain
 int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains)
 {
     struct tune_text text = { .text = NULL };
-    char line[HAN_RULES_MOST_LINE + 2];
+    char line[HAN_TEXT_MOST_LINE + 2];
     FILE *file = fopen(path, "r");
     int dropped = 0, rc;
 
