@@ -81,6 +81,62 @@ test_runners_up() {
         printed "decides  $tmp/good:4:"
 }
 
+# ---------------------------------------------------------------- the model
+
+readonly CLUSTER=('han-machine 1' 'low latency 1us overhead 2us 2us copy 5GB/s' 'up latency 9us overhead 8us 9us copy 2GB/s rate 25MB/s'
+    'memory copy 2GB/s reduce 7GB/s' 'cores node 16')
+
+test_model_explained() {
+    write cluster "${CLUSTER[@]}"
+    run 0 explain --collective bcast --nodes 8 --ppn 1 --bytes 1M --machine "$tmp/cluster" || return 1
+    # Each link carries each byte once: 42 ms at 25 MB/s, and no call takes less.
+    grep -qE '^picks +4[0-9]{4}\.[0-9] +41943\.0  .*=pipeline' "$tmp/out" || return 1
+    [[ $(grep -cE '^(picks|next) +[0-9.]+ +[0-9.]+  [a-z]' "$tmp/out") == 5 ]]
+}
+
+# Of two candidates the model takes the better one by single calls, and the worse one in a row.
+readonly MEASURED=("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds")
+
+test_regret() {
+    write cluster "${CLUSTER[@]}"
+    write table "${MEASURED[@]}" \
+        4,1,slot,25,bcast,1048576,fallback,200000,130000,0,4,5 \
+        '4,1,slot,25,bcast,1048576,tree ibalg=linear ibs=0,150000,120000,0,4,5' \
+        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=16384,100000,90000,0,4,5' \
+        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5' \
+        4,1,slot,none,bcast,1048576,fallback,1,1,0,4,5
+    run 0 regret "$tmp/table" --machine "$tmp/cluster" --rate 25 || return 1
+    # columns: points; a pick for each clock; over 1.25; for both; over the fallback
+    grep -qE '^bcast +1 +1\.000 +[0-9.]+ +0 +[01] +1\.000 +1\.500 +0\.50 +0\.69$' "$tmp/out" || return 1
+    grep -qE '^all +1 ' "$tmp/out" || return 1
+    run 0 regret "$tmp/table" --machine "$tmp/cluster" --show all || return 1
+    [[ $(grep -c '  4x1 .*: .* predicted .*, best ' "$tmp/out") == 4 ]]
+}
+
+# On what was measured on 4 nodes of 4 ranks, without a rate and at 200 Mbit/s: no pick takes much more than the best.
+test_regret_measured() {            # test_regret_measured RATE MOST: the mean by each clock is at most MOST
+    local rate=$1 most=$2
+    cp "$HERE/cluster.machine" "$tmp/cluster"
+    [[ $rate != none ]] || sed -i 's/ rate [^ ]*//' "$tmp/cluster"
+    run 0 regret "$HERE/candidates.csv" --machine "$tmp/cluster" --rate "$rate" || return 1
+    awk -v most="$most" '$1 == "all" { good = $2 >= 12 && $3 <= most && $4 <= most && $9 < 0.7 && $10 < 0.6 } END { exit !good }' "$tmp/out" ||
+        { cat "$tmp/out" >>"$tmp/err"; return 1; }
+}
+
+test_regret_refused() {             # test_regret_refused MESSAGE LINE...: of a table
+    local message=$1
+    shift
+    write cluster "${CLUSTER[@]}"
+    write table "$@"
+    run 1 regret "$tmp/table" --machine "$tmp/cluster" && told "$message"
+}
+
+test_machine_refused() {
+    write cluster "${CLUSTER[0]}" 'up speed 3'
+    write table "${MEASURED[@]}"
+    run 1 regret "$tmp/table" --machine "$tmp/cluster" && told "$tmp/cluster:2: \"speed\" is no field of up; accepted: "
+}
+
 # ---------------------------------------------------------------- convert
 
 readonly NATIVE=('2           # collectives' 'bcast' '3'
@@ -222,6 +278,19 @@ t_check "explain tells of an unknown form" test_use 'form=async; accepted: *, bl
 t_check "explain tells of an unknown option" test_use 'explain has no option --size' explain "$tmp/good" --size 1
 t_check "explain tells of an option without value" test_use '--bytes wants a value' explain "$tmp/good" --bytes
 t_check "explain tells of a bad file" run 1 explain "$tmp/none" --collective bcast "${CALL[@]}" --bytes 1
+t_check "explain shows the model's best candidates" test_model_explained
+t_check "a machine that is wrong is told of, with its line" test_machine_refused
+t_check "regret: what the model's picks take over the best" test_regret
+t_check "regret: without a rate the picks take at most 1.15 of the best, in the mean" test_regret_measured none 1.15
+t_check "regret: at 200 Mbit/s the picks take at most 1.15 of the best, in the mean" test_regret_measured 200mbit 1.15
+t_check "regret tells of a missing column" test_regret_refused 'table:1: there is no column row_us; accepted: ' nodes,ppn,map,rate,collective,bytes,algorithm,single_us
+t_check "regret tells of an empty table" test_regret_refused 'table:1: there is no column nodes' ''
+t_check "regret tells of an unknown algorithm" test_regret_refused 'table:2: algorithm=best' "${MEASURED[@]}" 4,1,slot,1,bcast,8,best,1,1,0,1,1
+t_check "regret tells of a time that is none" test_regret_refused 'table:2: a time is not above 0' "${MEASURED[@]}" 4,1,slot,1,bcast,8,tree,x,1,0,1,1
+t_check "regret tells of a short line" test_regret_refused 'table:2: there is no field algorithm' "${MEASURED[@]}" 4,1,slot,1,bcast,8
+t_check "regret without a machine: exit code 2" test_use 'regret wants --machine' regret "$tmp/good"
+t_check "regret without a table: exit code 2" test_use 'regret wants a table of candidates' regret --machine "$tmp/good"
+t_check "regret with a wrong word: exit code 2" test_use '--show wants far or all, not some' regret "$tmp/good" --machine "$tmp/good" --show some
 t_check "convert: levels, sizes and messages become ranges" test_converted
 t_check "convert: of a level that is there twice the last counts" test_last_level_counts
 t_check "convert tells of a collective that HAN has not" \

@@ -5,35 +5,46 @@
  */
 #include "han_rules.h"
 
+#include "coll_han_model.h"
+#include "tune.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rules that explain shows beside the one that decides. */
-enum { RUNNERS_UP = 3 };
+/* Rules that explain shows beside the one that decides, and candidates of the model. */
+enum { RUNNERS_UP = 3, BEST = 5 };
 
 static void usage(FILE *out)
 {
-    fputs("han_rules - files of rules for coll/han\n"
-          "\n"
-          "  han_rules check FILE...\n"
-          "      Reads files as the component does. What is wrong is told as FILE:LINE: what, and what is accepted.\n"
-          "\n"
-          "  han_rules explain [FILE] --collective NAME --nodes N --ppn N --bytes N [--order ORDER] [--form FORM]\n"
-          "      Which rule decides a call, of the file or, where it has none or there is no FILE, of the built-in\n"
-          "      ones; what it says, and which rules come next. K, M, G may follow bytes. ORDER: consecutive (the\n"
-          "      default: every node holds consecutive ranks), scattered. FORM: blocking (the default), nonblocking,\n"
-          "      persistent.\n"
-          "\n"
-          "  han_rules builtin\n"
-          "      Prints the built-in rules: to begin a file with.\n"
-          "\n"
-          "  han_rules convert FILE\n"
-          "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
-          "\n"
-          "Exit codes: 0 all is well, 1 a file is not, 2 bad arguments.\n",
-          out);
+    fputs(
+        "han_rules - files of rules for coll/han\n"
+        "\n"
+        "  han_rules check FILE...\n"
+        "      Reads files as the component does. What is wrong is told as FILE:LINE: what, and what is accepted.\n"
+        "\n"
+        "  han_rules explain [FILE] --collective NAME --nodes N --ppn N --bytes N [--order ORDER] [--form FORM]\n"
+        "      [--machine FILE]\n"
+        "      Which rule decides a call, of the file or, where it has none or there is no FILE, of the built-in\n"
+        "      ones; what it says, and which rules come next. K, M, G may follow bytes. ORDER: consecutive (the\n"
+        "      default: every node holds consecutive ranks), scattered. FORM: blocking (the default), nonblocking,\n"
+        "      persistent. With --machine FILE: what the model of that machine says, the best five candidates.\n"
+        "\n"
+        "  han_rules builtin\n"
+        "      Prints the built-in rules: to begin a file with.\n"
+        "\n"
+        "  han_rules convert FILE\n"
+        "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
+        "\n"
+        "  han_rules regret CSV --machine FILE [--rate WORD] [--show WHICH]\n"
+        "      How good the model's choice would be on that machine: what its picks take over what the best candidate\n"
+        "      takes, by a table of bench/candidates; of lines with that rate only. WHICH: far (the default) shows "
+        "each\n"
+        "      pick that takes more than 1.25 of the best one, all shows every pick.\n"
+        "\n"
+        "Exit codes: 0 all is well, 1 a file is not, 2 bad arguments.\n",
+        out);
 }
 
 static int bad_use(const char *what, const char *which)
@@ -173,6 +184,37 @@ static int explain(const char *path, const mca_coll_han_input_t *input)
     return GOOD;
 }
 
+/* The model's best candidates: those with the smallest worse regret, one after another. */
+static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input)
+{
+    const struct tune_candidates what
+        = { .input = *input, .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 1 < input->ppn ? 2 : 1 };
+    struct tune_candidate *candidates = NULL;
+    long count = tune_candidates_make(&what, &candidates);
+    mca_coll_han_times_t *times = 0 > count ? NULL : malloc((size_t) count * sizeof(*times));
+
+    if (NULL == times) {
+        fprintf(stderr, "han_rules: memory is short\n");
+        exit(BAD_FILE);
+    }
+    for (long i = 0; i < count; ++i) {
+        times[i] = mca_coll_han_predict(machine, input, &candidates[i].params);
+    }
+    printf("%-8s %12s %12s\n", "model", "single, us", "in a row, us");
+    for (int place = 0; place < BEST && 0 < count; ++place) {
+        const long pick = mca_coll_han_pick(times, count);
+
+        printf("%-8s %12.1f %12.1f  %s\n", 0 == place ? "picks" : "next", 1e-6 * (double) times[pick].single,
+               1e-6 * (double) times[pick].row, candidates[pick].text);
+        memmove(times + pick, times + pick + 1, (size_t) (count - pick - 1) * sizeof(*times));
+        memmove(candidates + pick, candidates + pick + 1, (size_t) (count - pick - 1) * sizeof(*candidates));
+        --count;
+    }
+    free(times);
+    free(candidates);
+    return GOOD;
+}
+
 /* The input is read as a rule would be: by the parser of rules, which says what is accepted. */
 static int read_input(mca_coll_han_input_t *input, const char *const values[])
 {
@@ -206,40 +248,84 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[])
     return rc;
 }
 
-static int run_explain(int count, char **arguments)
+/*
+ * "--NAME VALUE" and one file, of a command: fills values by the names' places.
+ *
+ * @param names NULL behind the last
+ */
+static int read_options(const char *command, const char *const names[], const char *values[], const char **path,
+                        int count, char **arguments)
 {
-    enum { COLLECTIVE, NODES, PPN, BYTES, ORDER, FORM, OPTIONS };
-    static const char *const options[OPTIONS] = { "--collective", "--nodes", "--ppn", "--bytes", "--order", "--form" };
-    const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking" }, *path = NULL;
-    mca_coll_han_input_t input;
-    int rc;
+    char what[64];
 
     for (int i = 0; i < count; ++i) {
         int option = 0;
 
-        while (OPTIONS > option && 0 != strcmp(options[option], arguments[i])) {
+        while (NULL != names[option] && 0 != strcmp(names[option], arguments[i])) {
             ++option;
         }
-        if (OPTIONS > option) {
+        if (NULL != names[option]) {
             if (i + 1 == count) {
                 return bad_use(arguments[i], " wants a value");
             }
             values[option] = arguments[++i];
-        } else if ('-' == arguments[i][0]) {
-            return bad_use("explain has no option ", arguments[i]);
-        } else if (NULL != path) {
-            return bad_use("explain wants one file, and there is also ", arguments[i]);
+        } else if ('-' == arguments[i][0] || NULL != *path) {
+            snprintf(what, sizeof(what), "%s %s ", command,
+                     '-' == arguments[i][0] ? "has no option" : "wants one file, and there is also");
+            return bad_use(what, arguments[i]);
         } else {
-            path = arguments[i];
+            *path = arguments[i];
         }
     }
-    for (int option = 0; option < OPTIONS; ++option) {
-        if (NULL == values[option]) {
-            return bad_use("explain wants ", options[option]);
-        }
+    return GOOD;
+}
+
+static int read_machine(const char *path, mca_coll_han_machine_t *machine)
+{
+    mca_coll_han_text_error_t error;
+
+    if (0 != mca_coll_han_machine_read(machine, path, &error)) {
+        tell(path, &error);
+        return BAD_FILE;
     }
-    rc = read_input(&input, values);
-    return GOOD == rc ? explain(path, &input) : rc;
+    return GOOD;
+}
+
+static int run_explain(int count, char **arguments)
+{
+    enum { COLLECTIVE, NODES, PPN, BYTES, ORDER, FORM, NEEDED, MACHINE = NEEDED, OPTIONS };
+    static const char *const options[OPTIONS + 1]
+        = { "--collective", "--nodes", "--ppn", "--bytes", "--order", "--form", "--machine", NULL };
+    const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking" }, *path = NULL;
+    mca_coll_han_machine_t machine;
+    mca_coll_han_input_t input;
+    int rc = read_options("explain", options, values, &path, count, arguments);
+
+    for (int option = 0; option < NEEDED && GOOD == rc; ++option) {
+        rc = NULL == values[option] ? bad_use("explain wants ", options[option]) : GOOD;
+    }
+    rc = GOOD == rc ? read_input(&input, values) : rc;
+    rc = GOOD == rc && NULL != values[MACHINE] ? read_machine(values[MACHINE], &machine) : rc;
+    rc = GOOD == rc ? explain(path, &input) : rc;
+    return GOOD == rc && NULL != values[MACHINE] ? explain_model(&machine, &input) : rc;
+}
+
+static int run_regret(int count, char **arguments)
+{
+    enum { MACHINE, RATE, SHOW, OPTIONS };
+    static const char *const options[OPTIONS + 1] = { "--machine", "--rate", "--show", NULL };
+    const char *values[OPTIONS] = { [SHOW] = "far" }, *path = NULL;
+    mca_coll_han_machine_t machine;
+    int rc = read_options("regret", options, values, &path, count, arguments);
+
+    if (GOOD == rc && (NULL == path || NULL == values[MACHINE])) {
+        rc = bad_use("regret wants ", NULL == path ? "a table of candidates" : "--machine");
+    }
+    if (GOOD == rc && 0 != strcmp("far", values[SHOW]) && 0 != strcmp("all", values[SHOW])) {
+        rc = bad_use("--show wants far or all, not ", values[SHOW]);
+    }
+    rc = GOOD == rc ? read_machine(values[MACHINE], &machine) : rc;
+    return GOOD == rc ? regret(path, &machine, values[RATE], 0 == strcmp("all", values[SHOW])) : rc;
 }
 
 /* -- main -- */
@@ -281,8 +367,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int count, char **arguments);
-    } commands[] = { { "check", run_check },     { "explain", run_explain }, { "convert", run_convert },
-                     { "builtin", run_builtin }, { "--help", run_help },     { "-h", run_help } };
+    } commands[] = { { "check", run_check },   { "explain", run_explain }, { "convert", run_convert },
+                     { "regret", run_regret }, { "builtin", run_builtin }, { "--help", run_help },
+                     { "-h", run_help } };
     int rc = BAD_USE;
     size_t i = 0;
 

@@ -6,6 +6,7 @@
 #ifndef HAN_TUNE_RULES_H
 #define HAN_TUNE_RULES_H
 
+#include "coll_han_machine.h"
 #include "coll_han_rules.h"
 
 /** Exit codes. */
@@ -13,5 +14,15 @@ enum { GOOD = 0, BAD_FILE = 1, BAD_USE = 2 };
 
 /** Prints a file of Open MPI's own HAN as rules; what cannot be told by them goes to standard error. */
 int convert(const char *path);
+
+/**
+ * Prints how good the model's choice is on a table of measured candidates.
+ *
+ * @param path of the table (bench/candidates)
+ * @param rate of the lines that count; NULL: all
+ * @param all each pick is shown, not only those that are far from the best
+ * @returns an exit code
+ */
+int regret(const char *path, const mca_coll_han_machine_t *machine, const char *rate, bool all);
 
 #endif

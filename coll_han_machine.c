@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A machine as text: lines of a record and its fields, "up latency 35us overhead 4us 6us rate 23.9MB/s". */
+#include "coll_han_machine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum type { TIME, RATE, SIZE, CORES };
+
+static const char *const accepted[] = {
+    [TIME] = "a time with its unit, as 600ns, 4.5us, 1ms",
+    [RATE] = "a rate with its unit, as 23.9MB/s, 6GB/s",
+    [SIZE] = "a number of bytes; K, M, G may follow",
+    [CORES] = "a number from 1 to 65536",
+};
+
+/* Records and their fields, in the order in which they are written. A field without a name is another value of the one
+ * before it. */
+struct field {
+    const char *record, *name;
+    enum type type;
+    bool needed;
+    uint64_t missing; /* its value then */
+    size_t offset;
+};
+
+#define AT(member) offsetof(mca_coll_han_machine_t, member)
+#define LEVEL(record, level)                                                                                           \
+    { record, "latency", TIME, true, 0, AT(levels[level].latency) },                                                   \
+        { record, "overhead", TIME, true, 0, AT(levels[level].send) },                                                 \
+        { record, NULL, TIME, true, 0, AT(levels[level].recv) },                                                       \
+        { record, "copy", RATE, true, 0, AT(levels[level].copy) },                                                     \
+        { record, "rate", RATE, false, 0, AT(levels[level].rate) },                                                    \
+        { record, "eager", SIZE, false, UINT64_MAX, AT(levels[level].eager) },                                         \
+    {                                                                                                                  \
+        record, "rendezvous", TIME, false, 0, AT(levels[level].rendezvous)                                             \
+    }
+
+static const struct field fields[] = {
+    LEVEL("low", HAN_LOW),
+    LEVEL("up", HAN_UP),
+    { "memory", "copy", RATE, true, 0, AT(copy) },
+    { "memory", "reduce", RATE, true, 0, AT(reduce) },
+    { "memory", "near", SIZE, false, UINT64_MAX, AT(near) },
+    { "memory", "far", RATE, false, 0, AT(far) },
+    { "calls", "step", TIME, false, 0, AT(step) },
+    { "calls", "share", TIME, false, 0, AT(share) },
+    { "cores", "node", CORES, true, 0, AT(cores) },
+    { "cores", "wake", TIME, false, 0, AT(wake) },
+    { "cores", "turn", TIME, false, 0, AT(turn) },
+};
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]), MOST_CORES = 1 << 16 };
+
+/* ---- read ---- */
+
+struct parser {
+    mca_coll_han_machine_t *machine;
+    mca_coll_han_text_error_t *error;
+    bool seen[FIELDS];
+};
+
+/* A decimal number with at most three digits behind the point, in thousandths; the text moves behind it. */
+static bool get_thousandths(const char **text, uint64_t *value)
+{
+    const char *start = *text;
+    int behind = -1;
+
+    *value = 0;
+    for (; ('0' <= **text && '9' >= **text) || ('.' == **text && -1 == behind && *text != start); ++*text) {
+        if ('.' == **text) {
+            behind = 0;
+        } else {
+            if (UINT64_C(1000000000) <= *value || 3 == behind) {
+                return false;
+            }
+            *value = 10 * *value + (uint64_t) (**text - '0');
+            behind += -1 != behind;
+        }
+    }
+    for (behind = -1 == behind ? 0 : behind; 3 > behind; ++behind) {
+        *value *= 10;
+    }
+    return *text != start && '.' != (*text)[-1];
+}
+
+/* The number in front of a unit, times what the unit is worth. */
+static bool get_with_unit(const char *text, const char *const *units, const uint64_t *worth, uint64_t *value)
+{
+    if (!get_thousandths(&text, value)) {
+        return false;
+    }
+    for (int i = 0; NULL != units[i]; ++i) {
+        if (0 == strcmp(units[i], text)) {
+            return !__builtin_mul_overflow(*value, worth[i], value);
+        }
+    }
+    return false;
+}
+
+static bool get_value(enum type type, const char *text, uint64_t *value)
+{
+    static const char *const times[] = { "ps", "ns", "us", "ms", "s", NULL };
+    static const uint64_t picoseconds[] = { 1, 1000, 1000000, 1000000000, UINT64_C(1000000000000) };
+    static const char *const rates[] = { "B/s", "KB/s", "MB/s", "GB/s", "TB/s", NULL };
+    static const uint64_t bytes[] = { 1, 1000, 1000000, 1000000000, UINT64_C(1000000000000) };
+    size_t number;
+
+    switch (type) {
+    case TIME:
+        if (!get_with_unit(text, times, picoseconds, value)) {
+            return false;
+        }
+        *value /= 1000;
+        return true;
+    case RATE:
+        /* Thousandths of a byte a second become picoseconds a KiB. */
+        if (!get_with_unit(text, rates, bytes, value) || 1000 > *value) {
+            return false;
+        }
+        *value = UINT64_C(1024000000000000000) / *value;
+        return true;
+    default:
+        if (!mca_coll_han_text_number(&text, &number) || '\0' != *text) {
+            return false;
+        }
+        *value = number;
+        return SIZE == type || (1 <= number && MOST_CORES >= number);
+    }
+}
+
+static void put(mca_coll_han_machine_t *machine, const struct field *field, uint64_t value)
+{
+    if (CORES == field->type) {
+        machine->cores = (int) value;
+    } else {
+        memcpy((char *) machine + field->offset, &value, sizeof(value));
+    }
+}
+
+static uint64_t get(const mca_coll_han_machine_t *machine, const struct field *field)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *) machine + field->offset, sizeof(value));
+    return CORES == field->type ? (uint64_t) machine->cores : value;
+}
+
+static bool is(const char *word, const char *name)
+{
+    return NULL != name && 0 == strcmp(word, name);
+}
+
+static int unknown(struct parser *parser, const char *record, const char *word)
+{
+    const char *before = "; accepted: ", *last = "";
+
+    mca_coll_han_text_wrong(parser->error, "\"%.60s\" is no %s%s", word, NULL == record ? "record" : "field of ",
+                            NULL == record ? "" : record);
+    for (int i = 0; i < FIELDS; ++i) {
+        const char *name = NULL == record ? fields[i].record : is(record, fields[i].record) ? fields[i].name : NULL;
+
+        if (NULL != name && 0 != strcmp(last, name)) {
+            mca_coll_han_text_more(parser->error, before, name);
+            before = ", ";
+            last = name;
+        }
+    }
+    if (is("cores", record)) {
+        mca_coll_han_text_more(parser->error, before, "shared");
+    }
+    return -1;
+}
+
+/* "FIELD VALUE ..." of a record. */
+static int take_line(void *context, int line, char *text)
+{
+    struct parser *parser = context;
+    char *rest = text;
+    const char *record = strtok_r(rest, HAN_TEXT_BLANK, &rest), *word;
+    int field = 0;
+
+    (void) line;
+    while (FIELDS > field && !is(record, fields[field].record)) {
+        ++field;
+    }
+    if (FIELDS == field) {
+        return unknown(parser, NULL, record);
+    }
+    while (NULL != (word = strtok_r(NULL, HAN_TEXT_BLANK, &rest))) {
+        if (is(word, "shared") && is(record, "cores")) {
+            parser->machine->shared = true;
+            continue;
+        }
+        field = 0;
+        while (FIELDS > field && !(is(record, fields[field].record) && is(word, fields[field].name))) {
+            ++field;
+        }
+        if (FIELDS == field) {
+            return unknown(parser, record, word);
+        }
+        do {
+            const char *value = strtok_r(NULL, HAN_TEXT_BLANK, &rest);
+            uint64_t number;
+
+            if (parser->seen[field]) {
+                return mca_coll_han_text_wrong(parser->error, "%s %s is there twice; accepted: each field once", record,
+                                               word);
+            }
+            if (NULL == value || !get_value(fields[field].type, value, &number)) {
+                return mca_coll_han_text_wrong(parser->error, "%s %s %.60s; accepted: %s", record, word,
+                                               NULL == value ? "has no value" : value, accepted[fields[field].type]);
+            }
+            put(parser->machine, &fields[field], number);
+            parser->seen[field] = true;
+            ++field;
+        } while (FIELDS > field && NULL == fields[field].name);
+    }
+    return 0;
+}
+
+int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text, size_t length,
+                               mca_coll_han_text_error_t *error)
+{
+    struct parser parser = { .machine = machine, .error = error };
+
+    memset(machine, 0, sizeof(*machine));
+    memset(error, 0, sizeof(*error));
+    for (int i = 0; i < FIELDS; ++i) {
+        put(machine, &fields[i], fields[i].missing);
+    }
+    if (0 != mca_coll_han_text_lines("han-machine", HAN_MACHINE_VERSION, text, length, error, take_line, &parser)) {
+        return -1;
+    }
+    for (int i = 0; i < FIELDS; ++i) {
+        if (fields[i].needed && !parser.seen[i]) {
+            return mca_coll_han_text_wrong(error, "%s has no %s; accepted: %s", fields[i].record, fields[i].name,
+                                           accepted[fields[i].type]);
+        }
+    }
+    error->line = 0;
+    return 0;
+}
+
+int mca_coll_han_machine_read(mca_coll_han_machine_t *machine, const char *path, mca_coll_han_text_error_t *error)
+{
+    size_t length;
+    char *text = mca_coll_han_text_read(path, HAN_MACHINE_MOST_BYTES, &length, error);
+    int rc = -1;
+
+    memset(machine, 0, sizeof(*machine));
+    if (NULL != text) {
+        rc = mca_coll_han_machine_parse(machine, text, length, error);
+        free(text);
+    }
+    return rc;
+}
+
+/* ---- write ---- */
+
+/* So many thousandths of the unit, as a decimal number without idle zeros. */
+static void print_thousandths(char text[64], uint64_t value, const char *unit)
+{
+    char digits[16];
+
+    snprintf(digits, sizeof(digits), ".%03" PRIu64, value % 1000);
+    for (size_t last = 3; 0 < last && ('0' == digits[last]); --last) {
+        digits[last] = '\0';
+    }
+    snprintf(text, 64, "%" PRIu64 "%s%s", value / 1000, '\0' == digits[1] ? "" : digits, unit);
+}
+
+/* A number of the smallest unit, in the largest one of which there is at least one. */
+static void print_in_units(char text[64], uint64_t value, const char *const *units, int count)
+{
+    uint64_t worth = 1;
+    int unit = 0;
+
+    while (unit + 1 < count && value / 1000 >= worth) {
+        worth *= 1000;
+        ++unit;
+    }
+    print_thousandths(text, 0 == unit ? 1000 * value : value / (worth / 1000), units[unit]);
+}
+
+static void print_value(char text[64], enum type type, uint64_t value)
+{
+    static const char *const times[] = { "ps", "ns", "us", "ms", "s" };
+    static const char *const rates[] = { "B/s", "KB/s", "MB/s", "GB/s", "TB/s" };
+
+    switch (type) {
+    case TIME:
+        print_in_units(text, value, times, 5);
+        break;
+    case RATE:
+        print_in_units(text, UINT64_C(1024000000000000) / (0 == value ? 1 : value), rates, 5);
+        break;
+    default:
+        snprintf(text, 64, "%" PRIu64, value);
+    }
+}
+
+char *mca_coll_han_machine_format(const mca_coll_han_machine_t *machine, char *text, size_t length)
+{
+    size_t used = (size_t) snprintf(text, length, "han-machine %d", HAN_MACHINE_VERSION);
+    const char *record = "";
+
+    for (int i = 0; i < FIELDS; ++i) {
+        const uint64_t value = get(machine, &fields[i]);
+        const char *const name = fields[i].name;
+        char number[64];
+
+        if (!is(record, fields[i].record)) {
+            record = fields[i].record;
+            used += (size_t) snprintf(text + used, length - used, "\n%s", record);
+        }
+        if (fields[i].needed || fields[i].missing != value) {
+            print_value(number, fields[i].type, value);
+            used += (size_t) snprintf(text + used, length - used, "%s%s %s", NULL == name ? "" : " ",
+                                      NULL == name ? "" : name, number);
+        }
+    }
+    snprintf(text + used, length - used, "%s\n", machine->shared ? " shared" : "");
+    return text;
+}

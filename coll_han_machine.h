@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A machine, as far as the choice of an algorithm depends on it, and as text: docs/model.md is for users. Pure.
+ */
+#ifndef MCA_COLL_HAN_MACHINE_H
+#define MCA_COLL_HAN_MACHINE_H
+
+#include <stdint.h>
+
+#include "coll_han_dynamic.h"
+#include "coll_han_text.h"
+
+/** The version of the format, and the most bytes of a text. */
+enum { HAN_MACHINE_VERSION = 1, HAN_MACHINE_MOST_BYTES = 1 << 16 };
+
+/**
+ * What messages cost at a level, and what is done with their bytes. Times are picoseconds; what bytes take is
+ * picoseconds per KiB.
+ */
+typedef struct mca_coll_han_machine_level_t {
+    uint64_t latency;    /**< from the end of the sender's work to the beginning of the receiver's */
+    uint64_t send, recv; /**< work of the sender's and of the receiver's processor, whatever the length */
+    uint64_t copy;       /**< work of both together for the bytes */
+    uint64_t rate;       /**< on the link that all ranks of a node share; 0: processors are what limits */
+    uint64_t eager;      /**< bytes up to which a message goes without asking, */
+    uint64_t rendezvous; /**< and the work of both together, where it asks */
+} mca_coll_han_machine_level_t;
+
+/** A machine, as far as a choice depends on it. */
+typedef struct mca_coll_han_machine_t {
+    mca_coll_han_machine_level_t levels[HAN_LEVEL_COUNT];
+    uint64_t near;   /**< bytes of a message that stay in a cache, */
+    uint64_t far;    /**< and what those beyond take more, of both processors together */
+    uint64_t copy;   /**< a copy through the memory that ranks of a node share */
+    uint64_t reduce; /**< an operation on two operands */
+    uint64_t step;   /**< work of a rank for a call of another component */
+    uint64_t share;  /**< work of a rank to take part in a collective by shared memory */
+    uint64_t wake;   /**< where ranks share cores: until a rank runs that something has come for, */
+    uint64_t turn;   /**< and more for each rank that its core has */
+    int cores;       /**< of a node, */
+    bool shared;     /**< or of all nodes together: they are virtual */
+} mca_coll_han_machine_t;
+
+/**
+ * Reads a machine from a text. What is not said has its default.
+ *
+ * @returns 0, or -1 and what is wrong
+ */
+int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text, size_t length,
+                               mca_coll_han_text_error_t *error);
+
+/** Reads a machine from a file: as mca_coll_han_machine_parse. */
+int mca_coll_han_machine_read(mca_coll_han_machine_t *machine, const char *path, mca_coll_han_text_error_t *error);
+
+/** Enough for any machine as text. */
+enum { HAN_MACHINE_TEXT = 2048 };
+
+/** Writes a machine as lines that parse reads as the same, times and rates to four digits. Returns text. */
+char *mca_coll_han_machine_format(const mca_coll_han_machine_t *machine, char *text, size_t length);
+
+#endif

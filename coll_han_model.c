@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a call costs is the sum of what its parts cost, and the parts of all algorithms are the same few: messages from
+ * each of some ranks to one, a tree of leaders with the ranks of their nodes below, a collective by shared memory,
+ * leaders that each tell all. docs/model.md derives them.
+ */
+#include "coll_han_model.h"
+
+/* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    uint64_t result;
+
+    return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
+}
+
+static uint64_t times(uint64_t count, uint64_t cost)
+{
+    uint64_t result;
+
+    return __builtin_mul_overflow(count, cost, &result) ? UINT64_MAX : result;
+}
+
+static uint64_t max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Bytes at so many picoseconds per KiB. */
+static uint64_t of_bytes(uint64_t bytes, uint64_t cost)
+{
+    uint64_t result;
+
+    return __builtin_mul_overflow(bytes, cost, &result) ? times(bytes >> 10, cost) : result >> 10;
+}
+
+static uint64_t divide(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Rounds in which what is known grows by this factor, until all do. */
+static unsigned rounds_of(uint64_t count, uint64_t factor)
+{
+    unsigned rounds = 0;
+
+    for (uint64_t known = 1; known < count; known *= factor) {
+        ++rounds;
+    }
+    return rounds;
+}
+
+/* What a part of a call, or all of it, costs. */
+struct cost {
+    uint64_t path; /* ps along its critical path, and ... */
+    uint64_t hops; /* ... the messages along it, one after another */
+    uint64_t work; /* ps of the processors of all ranks together */
+    uint64_t rank; /* ps of the busiest rank's processor */
+    uint64_t link; /* ps of the busiest link, one way */
+};
+
+struct call {
+    const mca_coll_han_machine_t *machine;
+    const mca_coll_han_input_t *input;
+    const mca_coll_han_params_t *params;
+    uint64_t nodes, ppn, ranks, bytes;
+    mca_coll_adapt_tree_kind_t tree;
+    uint64_t segment; /* between the nodes; 0: whole */
+};
+
+/* ---- messages ---- */
+
+/* Of both processors together; `then` is what the receiver does with each KiB. */
+static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    const mca_coll_han_machine_t *machine = call->machine;
+    const mca_coll_han_machine_level_t *level = &machine->levels[at];
+    uint64_t work = sum(level->send + level->recv, of_bytes(bytes, level->copy + then));
+
+    work = sum(work, bytes > level->eager ? level->rendezvous : 0);
+    return sum(work, bytes > machine->near ? of_bytes(bytes - machine->near, machine->far) : 0);
+}
+
+/* From where the sender begins to where the receiver has done its work. */
+static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
+    const uint64_t trips = bytes > level->eager ? 3 : 1;
+
+    return sum(sum(times(trips, level->latency), of_bytes(bytes, level->rate)), work_of(call, at, bytes, then));
+}
+
+static struct cost both(struct cost first, struct cost second)
+{
+    return (struct cost){
+        .path = sum(first.path, second.path),
+        .hops = sum(first.hops, second.hops),
+        .work = sum(first.work, second.work),
+        .rank = sum(first.rank, second.rank),
+        .link = sum(first.link, second.link),
+    };
+}
+
+/*
+ * Messages of one length at one level.
+ *
+ * count: of all ranks; busiest: those of the busiest rank, sent and received; in_turn: those along the path, one behind
+ * another; link: those that cross the busiest link
+ */
+static struct cost messages(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then,
+                            uint64_t count, uint64_t busiest, uint64_t in_turn, uint64_t link)
+{
+    const uint64_t work = work_of(call, at, bytes, then), wire = of_bytes(bytes, call->machine->levels[at].rate);
+    const uint64_t waiting = busiest > in_turn ? busiest - in_turn : 0;
+
+    if (0 == count) {
+        return (struct cost){ 0 };
+    }
+    return (struct cost){
+        .path = sum(times(in_turn, flight_of(call, at, bytes, then)), times(waiting, max(work / 2, wire))),
+        .hops = in_turn,
+        .work = times(count, work),
+        .rank = times(busiest, work / 2),
+        .link = times(link, wire),
+    };
+}
+
+/* From or to each rank of a node and its leader. */
+static struct cost with_leader(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    const uint64_t others = call->ppn - 1;
+
+    return messages(call, HAN_LOW, bytes, then, times(call->nodes, others), others, 0 < others, 0);
+}
+
+/* From each leader to each other one. */
+static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    const uint64_t others = call->nodes - 1;
+
+    return messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
+}
+
+/* ---- trees ---- */
+
+struct shape {
+    uint64_t depth;
+    uint64_t root, inner; /* children of the root, and the most that another one has */
+    uint64_t turns;       /* children that the last one to be reached waits for, on all levels together */
+};
+
+static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
+{
+    struct shape shape = { 0 };
+
+    if (2 > size) {
+        return shape;
+    }
+    switch (kind) {
+    case ADAPT_TREE_LINEAR:
+        return (struct shape){ .depth = 1, .root = size - 1, .turns = size - 2 };
+    case ADAPT_TREE_PIPELINE:
+        return (struct shape){ .depth = size - 1, .root = 1, .inner = 2 < size };
+    case ADAPT_TREE_BINARY:
+        shape.depth = rounds_of(size + 1, 2) - 1;
+        return (struct shape){
+            .depth = shape.depth, .root = 2 < size ? 2 : 1, .inner = 3 < size ? 2 : 0, .turns = shape.depth
+        };
+    case ADAPT_TREE_KNOMIAL: /* of radix 4; the largest subtree is served first, so that few wait for all */
+        shape.depth = rounds_of(size, 4);
+        return (struct shape){ .depth = shape.depth,
+                               .root = 4 < size ? 3 * shape.depth : size - 1,
+                               .inner = 4 < size ? 3 * (shape.depth - 1) : 0,
+                               .turns = 4 < size ? 2 * shape.depth : size - 2 };
+    default: /* binomial */
+        shape.depth = rounds_of(size, 2);
+        return (struct shape){
+            .depth = shape.depth, .root = shape.depth, .inner = shape.depth - 1, .turns = shape.depth - 1
+        };
+    }
+}
+
+/*
+ * A message along a tree of leaders, in segments, and from each leader to the ranks of its node (`below`), or the other
+ * way round; `then` is what a receiver does with each KiB. Once the first segment is through, each of the others costs
+ * what the busiest rank or link has to do for it.
+ */
+static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
+{
+    const struct shape shape = shape_of(call->tree, call->nodes);
+    const uint64_t piece = 0 == segment || segment > bytes ? bytes : segment,
+                   pieces = 0 == bytes ? 1 : divide(bytes, piece);
+    const uint64_t others = below ? call->ppn - 1 : 0, wire = of_bytes(piece, call->machine->levels[HAN_UP].rate);
+    const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, HAN_LOW, piece, then);
+    const uint64_t members = times(others, low / 2);
+    const uint64_t root = sum(times(shape.root, up / 2), members);
+    const uint64_t inner = sum(times(shape.inner + (1 < call->nodes), up / 2), members);
+    const uint64_t rank = max(root, inner), link = times(max(shape.root, shape.inner), wire);
+    const uint64_t first
+        = sum(times(shape.depth, flight_of(call, HAN_UP, piece, then)), times(shape.turns, max(up / 2, wire)));
+    const uint64_t last = 0 == others ? 0 : sum(flight_of(call, HAN_LOW, piece, then), times(others - 1, low / 2));
+
+    return (struct cost){
+        .path = sum(sum(first, last), times(pieces - 1, max(rank, link))),
+        .hops = shape.depth + (0 < others),
+        .work = times(pieces, sum(times(call->nodes - 1, up), times(times(call->nodes, others), low))),
+        .rank = times(pieces, rank),
+        .link = times(pieces, link),
+    };
+}
+
+/*
+ * A tree for each rank or node at once, one rooted at each: what a single one does is done so many times, by all ranks
+ * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must. While
+ * the first tree is through, the others have their turn.
+ */
+static struct cost along_many(const struct call *call, struct cost one, uint64_t count, uint64_t link)
+{
+    const uint64_t work = times(count, one.work);
+    const uint64_t sharing
+        = times(call->nodes, 1 < call->params->lanes || 1 == call->ppn ? call->ppn : divide(call->ppn, 2));
+    const uint64_t rank = work / sharing, busiest = max(rank, link);
+
+    return (struct cost){
+        .path = sum(one.path, busiest - busiest / call->nodes),
+        .hops = one.hops,
+        .work = work,
+        .rank = rank,
+        .link = link,
+    };
+}
+
+/* ---- level by level ---- */
+
+/* Of a broadcast, or with `then` of a reduction, inside all nodes at once, by another component. */
+static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    const mca_coll_han_machine_t *machine = call->machine;
+    const uint64_t steps = times(call->ranks, machine->step), others = call->ppn - 1;
+    struct cost cost = { .path = machine->step, .hops = 1 };
+
+    if (0 == others) {
+        return (struct cost){ 0 };
+    }
+    if (HAN_SOLO == call->params->smod) {
+        const uint64_t part = sum(machine->share, of_bytes(bytes, machine->copy + then));
+
+        cost.path = sum(cost.path, sum(machine->levels[HAN_LOW].latency, times(2, part)));
+        cost.work = times(call->ranks, part);
+        cost.rank = times(0 == then ? 1 : call->ppn, part);
+    } else {
+        cost.hops = rounds_of(call->ppn, 2);
+        cost.work = times(times(call->nodes, others), work_of(call, HAN_LOW, bytes, then));
+        cost.rank = times(cost.hops, work_of(call, HAN_LOW, bytes, then) / 2);
+        cost.path = sum(cost.path, times(cost.hops, flight_of(call, HAN_LOW, bytes, then)));
+    }
+    cost.work = sum(cost.work, steps);
+    return cost;
+}
+
+/* Between the leaders, by a component of its own. */
+static struct cost between_nodes(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    struct cost cost = along_tree(call, bytes, 0, then, false);
+
+    cost.path = sum(cost.path, call->machine->step);
+    cost.work = sum(cost.work, times(call->nodes, call->machine->step));
+    return cost;
+}
+
+/* The leaders' ring of a segment: a block for each leader goes to the next one in pieces, twice around. */
+static struct cost around_ring(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    const uint64_t block = divide(bytes, call->nodes), steps = 2 * (call->nodes - 1);
+    const uint64_t piece = 0 == call->segment || call->segment > block ? block : call->segment;
+    const uint64_t pieces = 0 == piece ? 1 : divide(block, piece);
+    struct cost cost = messages(call, HAN_UP, piece, then / 2, times(times(pieces, call->nodes), steps),
+                                2 * times(pieces, steps), steps, 0);
+
+    cost.work = sum(cost.work, times(call->nodes, call->machine->step));
+    cost.link = times(steps, of_bytes(block, call->machine->levels[HAN_UP].rate));
+    /* Pieces follow one another: either they wait for the one before to arrive, or for the link. */
+    cost.path = sum(max(times(steps, flight_of(call, HAN_UP, piece, then / 2)), max(cost.rank, cost.link)),
+                    call->machine->step);
+    return cost;
+}
+
+/* Up to so many bytes the leaders' allreduce goes up and down a binomial tree (coll_adapt_collectives.c). */
+enum { SHORT_SEGMENT = 16384 };
+
+static struct cost among_all_leaders(const struct call *call, uint64_t bytes, uint64_t then)
+{
+    struct call tree = *call;
+
+    tree.tree = ADAPT_TREE_BINOMIAL;
+    return SHORT_SEGMENT < bytes ? around_ring(call, bytes, then)
+                                 : both(between_nodes(&tree, bytes, then), between_nodes(&tree, bytes, 0));
+}
+
+/* Levels overlap, from segment to segment. */
+static struct cost overlapped(struct cost up, struct cost low, uint64_t segments)
+{
+    const struct cost once = both(up, low);
+
+    return (struct cost){
+        .path = sum(once.path, times(segments - 1, max(once.rank, once.link))),
+        .hops = once.hops,
+        .work = times(segments, once.work),
+        .rank = times(segments, once.rank),
+        .link = times(segments, once.link),
+    };
+}
+
+static struct cost by_levels(const struct call *call)
+{
+    const mca_coll_han_algorithm_id_t algorithm = call->params->algorithm;
+    const uint64_t reduce = call->machine->reduce, fs = call->params->fs;
+    const uint64_t segment = HAN_SIMPLE == algorithm || 0 == fs || fs > call->bytes ? call->bytes : fs;
+    const uint64_t segments = 0 == segment ? 1 : divide(call->bytes, segment);
+    struct cost up, low;
+
+    if (HAN_BCAST == call->input->collective) {
+        return overlapped(between_nodes(call, segment, 0), inside_nodes(call, segment, 0), segments);
+    }
+    if (HAN_REDUCE == call->input->collective) {
+        return overlapped(between_nodes(call, segment, reduce), inside_nodes(call, segment, reduce), segments);
+    }
+    low = both(inside_nodes(call, segment, reduce), inside_nodes(call, segment, 0));
+    up = HAN_UP_ALLREDUCE == algorithm ? among_all_leaders(call, segment, reduce)
+                                       : both(between_nodes(call, segment, reduce), between_nodes(call, segment, 0));
+    return overlapped(up, low, segments);
+}
+
+/* ---- the collectives ---- */
+
+static struct cost with_tree(const struct call *call)
+{
+    const uint64_t reduce = call->machine->reduce, bytes = call->bytes;
+    const uint64_t away = call->ranks - call->ppn, wire = of_bytes(bytes, call->machine->levels[HAN_UP].rate);
+
+    switch (call->input->collective) {
+    case HAN_BCAST:
+        return along_tree(call, bytes, call->segment, 0, true);
+    case HAN_REDUCE:
+        return along_tree(call, bytes, call->segment, reduce, true);
+    case HAN_ALLREDUCE:
+    case HAN_BARRIER:
+        return both(along_tree(call, bytes, call->segment, reduce, true),
+                    along_tree(call, bytes, call->segment, 0, true));
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return along_many(call, along_tree(call, bytes, call->segment, reduce, true), call->ranks, times(away, wire));
+    default:
+        return along_many(call, along_tree(call, bytes, call->segment, 0, true), call->ranks, times(away, wire));
+    }
+}
+
+/* As many trees as nodes, each with its block up and down. */
+static struct cost with_ring(const struct call *call)
+{
+    const uint64_t block = divide(call->bytes, call->nodes);
+    const struct cost one = both(along_tree(call, block, call->segment, call->machine->reduce, true),
+                                 along_tree(call, block, call->segment, 0, true));
+
+    return along_many(call, one, call->nodes,
+                      times(2 * (call->nodes - 1), of_bytes(block, call->machine->levels[HAN_UP].rate)));
+}
+
+/* Leaders tell each other what they know: all at once where they are few, else twice as much in each round. */
+static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
+{
+    struct cost cost = { 0 };
+
+    if (4 >= call->nodes) {
+        return among_leaders(call, bytes, 0);
+    }
+    for (uint64_t known = 1; known < call->nodes; known *= 2) {
+        const uint64_t more = known < call->nodes - known ? known : call->nodes - known;
+
+        cost = both(cost, messages(call, HAN_UP, times(more, bytes), 0, call->nodes, 2, 1, 1));
+    }
+    return cost;
+}
+
+static struct cost with_leaders(const struct call *call)
+{
+    const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
+    const uint64_t all = times(call->ranks, bytes), node = times(call->ppn, bytes), others = call->nodes - 1;
+    struct cost cost;
+
+    switch (call->input->collective) {
+    case HAN_ALLREDUCE:
+    case HAN_BARRIER:
+        cost = both(with_leader(call, bytes, reduce), among_leaders(call, bytes, reduce));
+        return both(cost, with_leader(call, bytes, 0));
+    case HAN_SCAN:
+    case HAN_EXSCAN: {
+        const uint64_t piece = 0 == call->segment || call->segment > bytes ? bytes : call->segment;
+        const uint64_t pieces = 0 == piece ? 1 : divide(bytes, piece);
+
+        cost = both(with_leader(call, piece, reduce), with_leader(call, piece, reduce));
+        cost = both(cost, 1 == pieces
+                              ? messages(call, HAN_UP, piece, reduce, times(call->nodes, others) / 2, others, 1, others)
+                              : messages(call, HAN_UP, piece, reduce, others, 2, others, 1));
+        return overlapped(cost, (struct cost){ 0 }, pieces);
+    }
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+        cost = both(with_leader(call, bytes, 0), known_to_leaders(call, node));
+        cost = both(cost, with_leader(call, all, copy));
+        cost.work = sum(cost.work, times(call->nodes, of_bytes(all, copy)));
+        return cost;
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        cost = both(with_leader(call, all, reduce), among_leaders(call, node, reduce));
+        return both(cost, with_leader(call, bytes, 0));
+    case HAN_ALLTOALL:
+        cost = both(with_leader(call, all, copy), among_leaders(call, times(call->ppn, node), 2 * copy));
+        return both(cost, with_leader(call, all, copy));
+    default: /* gather, scatter: the leaders', and the root's */
+        cost = with_leader(call, bytes, 0);
+        return both(cost, messages(call, HAN_UP, node, copy, others, others, 1, others));
+    }
+}
+
+/* From rank to rank. */
+static struct cost with_all(const struct call *call)
+{
+    const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn, ranks = call->ranks;
+    const mca_coll_han_collective_t collective = call->input->collective;
+
+    if (HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective) {
+        return both(messages(call, HAN_UP, call->bytes, 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
+                    messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
+    }
+    return both(messages(call, HAN_UP, call->bytes, 0, away, away, 1, away),
+                messages(call, HAN_LOW, call->bytes, 0, others, others, 0 < others, 0));
+}
+
+/* In each round each rank sends to one twice as far away: what it has, or (`grows`) all that it knows by then. */
+static struct cost doubled(const struct call *call, uint64_t block, bool grows, uint64_t then)
+{
+    struct cost cost = { 0 };
+
+    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
+        const bool up = distance >= call->ppn;
+
+        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, grows ? times(distance, block) : block, then,
+                                   call->ranks, 2, 1, up ? call->ppn : 0));
+    }
+    return cost;
+}
+
+/* From rank to next rank, all around, so that one of a node's sends to another node. */
+static struct cost around_ranks(const struct call *call, uint64_t block, uint64_t then, uint64_t rounds)
+{
+    const uint64_t steps = times(rounds, call->ranks - 1);
+
+    return both(messages(call, HAN_UP, block, then, times(steps, call->nodes), 2 * steps, steps, steps),
+                messages(call, HAN_LOW, block, then, times(times(steps, call->nodes), call->ppn - 1), 0, 0, 0));
+}
+
+/* A flat binomial tree: where ranks lie in the order of nodes, one between the nodes and one in each. */
+static struct cost flat_tree(const struct call *call, uint64_t then)
+{
+    const struct shape up = shape_of(ADAPT_TREE_BINOMIAL, call->nodes), low = shape_of(ADAPT_TREE_BINOMIAL, call->ppn);
+
+    return both(messages(call, HAN_UP, call->bytes, then, call->nodes - 1, up.root, up.depth, up.root),
+                messages(call, HAN_LOW, call->bytes, then, times(call->nodes, call->ppn - 1), low.root, low.depth, 0));
+}
+
+/* What is known of the component that was there before: the usual algorithms, by the usual limits. */
+enum { SHORT_MESSAGE = 10000, SHORT_TOTAL = 80000 };
+
+static struct cost usual(const struct call *call)
+{
+    const uint64_t reduce = call->machine->reduce, bytes = call->bytes;
+
+    switch (call->input->collective) {
+    case HAN_BCAST:
+        return flat_tree(call, 0);
+    case HAN_REDUCE:
+        return flat_tree(call, reduce);
+    case HAN_ALLREDUCE:
+    case HAN_BARRIER:
+        if (SHORT_MESSAGE > bytes) {
+            return doubled(call, bytes, false, reduce);
+        }
+        return around_ranks(call, divide(bytes, call->ranks), reduce / 2, 2);
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return both(
+            messages(call, HAN_UP, bytes, reduce, call->nodes - 1, 2, call->nodes - 1, 1),
+            messages(call, HAN_LOW, bytes, reduce, times(call->nodes, call->ppn - 1), 2, call->ranks - call->nodes, 0));
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+        return SHORT_TOTAL > times(bytes, call->ranks) ? doubled(call, bytes, true, 0)
+                                                       : around_ranks(call, bytes, 0, 1);
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return doubled(call, bytes, true, reduce);
+    default:
+        return with_all(call);
+    }
+}
+
+/* Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. */
+static struct cost without_han(const struct call *call)
+{
+    const struct cost cost = usual(call);
+    const struct cost third = { cost.path / 3, 0, cost.work / 3, cost.rank / 3, 0 };
+
+    return both(cost, third);
+}
+
+static struct cost cost_of(const struct call *call)
+{
+    switch (call->params->algorithm) {
+    case HAN_TREE:
+        return with_tree(call);
+    case HAN_RING:
+        return with_ring(call);
+    case HAN_LEADERS:
+        return with_leaders(call);
+    case HAN_EXCHANGE:
+        return with_all(call);
+    case HAN_SIMPLE:
+    case HAN_PIPELINE:
+    case HAN_UP_ALLREDUCE:
+        return by_levels(call);
+    default:
+        return without_han(call);
+    }
+}
+
+/* Whether no rank can be done before all have begun: then calls in a row do not overlap. */
+static bool synchronises(mca_coll_han_collective_t collective)
+{
+    switch (collective) {
+    case HAN_BCAST:
+    case HAN_REDUCE:
+    case HAN_GATHER:
+    case HAN_GATHERV:
+    case HAN_SCATTER:
+    case HAN_SCATTERV:
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Goes up a tree only: its fields are called otherwise. */
+static bool goes_up(mca_coll_han_collective_t collective)
+{
+    return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
+}
+
+mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                                          const mca_coll_han_params_t *params)
+{
+    const bool up = goes_up(input->collective);
+    const struct call call = { .machine = machine,
+                               .input = input,
+                               .params = params,
+                               .nodes = (uint64_t) input->nodes,
+                               .ppn = (uint64_t) input->ppn,
+                               .ranks = (uint64_t) input->nodes * (uint64_t) input->ppn,
+                               .bytes = input->bytes,
+                               .tree = up ? params->iralg : params->ibalg,
+                               .segment = up ? params->irs : params->ibs };
+    const struct cost cost = cost_of(&call);
+    const uint64_t cores = times((uint64_t) machine->cores, machine->shared ? 1 : call.nodes);
+    const uint64_t per_core = divide(call.ranks, cores);
+    /* Who has a core for itself waits and sees. */
+    const uint64_t hop = 1 < per_core ? sum(machine->wake, times(per_core, machine->turn)) : 0;
+    const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
+    const uint64_t path = sum(cost.path, times(cost.hops, hop));
+    const uint64_t busiest = max(max(cost.rank, cost.link), busy);
+    mca_coll_han_times_t result = { .single = max(path, max(busiest, sum(busy, hop))), .row = busiest };
+
+    if (synchronises(input->collective)) {
+        /* Ranks that are done early begin the next one: a third of a path is no wait. */
+        result.row = max(result.row, path - path / 3);
+    }
+    return result;
+}
+
+/* How many times as long as the best, in 2^-16 parts. */
+static uint64_t regret(uint64_t time, uint64_t best)
+{
+    enum { MOST = 1 << 16 };
+
+    return 0 == best || time / best >= MOST ? (uint64_t) MOST << 16
+                                            : (time / best << 16) + ((time % best) << 16) / best;
+}
+
+/* Whether a is less than b by more than what a form can tell. */
+static bool clearly_less(uint64_t a, uint64_t b)
+{
+    return a < b - b / HAN_MODEL_TIE;
+}
+
+long mca_coll_han_pick(const mca_coll_han_times_t *candidates, long count)
+{
+    mca_coll_han_times_t best = { UINT64_MAX, UINT64_MAX };
+    uint64_t least = UINT64_MAX, rest = UINT64_MAX;
+    long pick = -1;
+
+    for (long i = 0; i < count; ++i) {
+        best.single = best.single < candidates[i].single ? best.single : candidates[i].single;
+        best.row = best.row < candidates[i].row ? best.row : candidates[i].row;
+    }
+    for (long i = 0; i < count; ++i) {
+        const uint64_t single = regret(candidates[i].single, best.single), row = regret(candidates[i].row, best.row);
+        const uint64_t worse = max(single, row), other = single < row ? single : row;
+
+        if (-1 == pick || clearly_less(worse, least) || (!clearly_less(least, worse) && clearly_less(other, rest))) {
+            least = worse;
+            rest = other;
+            pick = i;
+        }
+    }
+    return pick;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * The cost model (HAN paper, section III-A.2, taken from tasks to all algorithms): what a way to do a collective takes
+ * on a machine, by closed forms, none of which walks over ranks. Pure, and in whole numbers only, so that ranks on
+ * different kinds of processors find the same. The forms are derived in docs/model.md.
+ */
+#ifndef MCA_COLL_HAN_MODEL_H
+#define MCA_COLL_HAN_MODEL_H
+
+#include "coll_han_machine.h"
+
+/** Times in picoseconds; UINT64_MAX: that or more. */
+typedef struct mca_coll_han_times_t {
+    uint64_t single; /**< of one call that all ranks begin together: its critical path */
+    uint64_t row;    /**< of each of many calls without a barrier: the busiest link or processor */
+} mca_coll_han_times_t;
+
+/**
+ * Predicts the times of a call.
+ *
+ * @param input collective, nodes, ppn, bytes (of the message, or of a block), root_leads
+ * @param params a way that serves it (mca_coll_han_fits); the fallback is one
+ */
+mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                                          const mca_coll_han_params_t *params);
+
+/**
+ * The candidate whose worse regret of both times is the smallest; of those that are alike in that, the one whose other
+ * regret is the smaller. What differs by less than a HAN_MODEL_TIE-th part is alike, and of candidates that are alike
+ * the first wins: so simpler ones, and the fallback before all, are to be first.
+ *
+ * @param times [count] of the candidates
+ * @returns its index; -1 where there is none
+ */
+long mca_coll_han_pick(const mca_coll_han_times_t *times, long count);
+
+enum { HAN_MODEL_TIE = 50 };
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The cost model: machines as text, forms against costs that were added up by hand, what must hold on any machine, and
+ * which candidate is picked. */
+#include "../coll_han_model.h"
+
+#include <stdlib.h>
+
+#include "../tune/tune.h"
+#include "unit.h"
+
+static const char cluster[] = "han-machine 1\n"
+                              "low latency 1us overhead 2us 3us copy 4GB/s eager 4K rendezvous 15us\n"
+                              "up latency 10us overhead 8us 9us copy 2GB/s rate 25MB/s eager 64K rendezvous 40us\n"
+                              "memory copy 2GB/s reduce 8GB/s near 128K far 4GB/s # caches\n"
+                              "calls step 4us share 2us\n"
+                              "cores node 2 wake 20us turn 25us shared\n";
+
+static mca_coll_han_machine_t machine_of(const char *text)
+{
+    mca_coll_han_machine_t machine;
+    mca_coll_han_text_error_t error;
+
+    if (0 != mca_coll_han_machine_parse(&machine, text, strlen(text), &error)) {
+        fail_msg("line %d: %s", error.line, error.what);
+    }
+    return machine;
+}
+
+/* ---- machines as text ---- */
+
+static void test_values(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of(cluster);
+
+    (void) state;
+    assert_int_equal(machine.levels[HAN_LOW].latency, 1000000);
+    assert_int_equal(machine.levels[HAN_UP].send, 8000000);
+    assert_int_equal(machine.levels[HAN_UP].recv, 9000000);
+    assert_int_equal(machine.levels[HAN_UP].rate, 40960000); /* ps a KiB */
+    assert_int_equal(machine.levels[HAN_LOW].rate, 0);
+    assert_int_equal(machine.levels[HAN_UP].eager, 65536);
+    assert_int_equal(machine.near, 131072);
+    assert_int_equal(machine.cores, 2);
+    assert_true(machine.shared);
+}
+
+static void test_defaults(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("han-machine 1\n"
+                                                      "low latency 0.5us overhead 100ns 1.25ns copy 10GB/s\n"
+                                                      "up latency 1ms overhead 2ps 1s copy 1TB/s\n"
+                                                      "memory copy 5B/s reduce 7KB/s\ncores node 64\n");
+
+    (void) state;
+    assert_int_equal(machine.levels[HAN_LOW].recv, 1250);
+    assert_true(UINT64_MAX == machine.levels[HAN_LOW].eager && UINT64_MAX == machine.near);
+    assert_int_equal(machine.levels[HAN_UP].rendezvous, 0);
+    assert_false(machine.shared);
+}
+
+static void test_written_and_read(void **state)
+{
+    mca_coll_han_machine_t machine = machine_of(cluster), again;
+    char text[HAN_MACHINE_TEXT], once_more[HAN_MACHINE_TEXT];
+
+    (void) state;
+    again = machine_of(mca_coll_han_machine_format(&machine, text, sizeof(text)));
+    assert_memory_equal(&machine, &again, sizeof(machine));
+    assert_string_equal(text, mca_coll_han_machine_format(&again, once_more, sizeof(once_more)));
+}
+
+static void test_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *text;
+        int line;
+        const char *what;
+    } rows[] = {
+        { "", 0, "it is empty; accepted: a first line han-machine 1" },
+        { "han-rules 1\n", 1, "the first line is \"han-rules 1\"; accepted: han-machine 1" },
+        { "han-machine 1\n\nupper latency 1us\n", 3,
+          "\"upper\" is no record; accepted: low, up, memory, calls, cores" },
+        { "han-machine 1\nup speed 3", 2,
+          "\"speed\" is no field of up; accepted: latency, overhead, copy, rate, eager, rendezvous" },
+        { "han-machine 1\ncores number 3", 2, "\"number\" is no field of cores; accepted: node, wake, turn, shared" },
+        { "han-machine 1\nup latency 3", 2, "up latency 3; accepted: a time with its unit" },
+        { "han-machine 1\nup latency -3us", 2, "up latency -3us; accepted: a time" },
+        { "han-machine 1\nup latency 1.us", 2, "up latency 1.us; accepted: a time" },
+        { "han-machine 1\nup latency 1.2345us", 2, "up latency 1.2345us; accepted: a time" },
+        { "han-machine 1\nup latency 99999999999999us", 2, "; accepted: a time" },
+        { "han-machine 1\nup overhead 3us", 2, "up overhead has no value; accepted: a time" },
+        { "han-machine 1\nup rate 0B/s", 2, "up rate 0B/s; accepted: a rate with its unit" },
+        { "han-machine 1\nup rate 3GB", 2, "up rate 3GB; accepted: a rate" },
+        { "han-machine 1\nup eager 4KB", 2, "up eager 4KB; accepted: a number of bytes; K, M, G may follow" },
+        { "han-machine 1\ncores node 0", 2, "cores node 0; accepted: a number from 1 to 65536" },
+        { "han-machine 1\ncores node 2 node 3", 2, "cores node is there twice; accepted: each field once" },
+        { "han-machine 1\nlow latency 1us overhead 1us 1us\n", 2, "low has no copy; accepted: a rate" },
+        { "han-machine 1\nup \001", 2, "byte 4 is no printable character" },
+    };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        mca_coll_han_machine_t machine;
+        mca_coll_han_text_error_t error;
+
+        assert_int_equal(-1, mca_coll_han_machine_parse(&machine, rows[i].text, strlen(rows[i].text), &error));
+        if (rows[i].line != error.line || NULL == strstr(error.what, rows[i].what)) {
+            fail_msg("row %zu: line %d: %s", i, error.line, error.what);
+        }
+    }
+}
+
+static void test_file(void **state)
+{
+    mca_coll_han_machine_t machine;
+    mca_coll_han_text_error_t error;
+
+    (void) state;
+    assert_int_equal(-1, mca_coll_han_machine_read(&machine, "/nonexistent", &error));
+    assert_non_null(strstr(error.what, "accepted: a readable file"));
+    assert_int_equal(-1, mca_coll_han_machine_read(&machine, "/", &error));
+    assert_non_null(strstr(error.what, "it is not a file but a folder"));
+}
+
+/* ---- the forms ---- */
+
+static mca_coll_han_input_t input_of(mca_coll_han_collective_t collective, int nodes, int ppn, size_t bytes)
+{
+    mca_coll_han_input_t input = mca_coll_han_input_good(collective);
+
+    input.nodes = nodes;
+    input.ppn = ppn;
+    input.bytes = bytes;
+    return input;
+}
+
+static mca_coll_han_params_t tree(mca_coll_adapt_tree_kind_t kind, size_t segment)
+{
+    return (mca_coll_han_params_t){
+        .algorithm = HAN_TREE, .ibalg = kind, .iralg = kind, .ibs = segment, .irs = segment, .lanes = 1
+    };
+}
+
+static mca_coll_han_times_t times_of(const char *text, mca_coll_han_input_t input, mca_coll_han_params_t params)
+{
+    const mca_coll_han_machine_t machine = machine_of(text);
+
+    return mca_coll_han_predict(&machine, &input, &params);
+}
+
+/* One message: a rank has a core for itself, so nobody wakes it. */
+#define ALONE                                                                                                          \
+    "han-machine 1\nlow latency 1us overhead 2us 3us copy 1.024GB/s\n"                                                 \
+    "up latency 10us overhead 8us 9us copy 1.024GB/s rate 10.24MB/s eager 64K rendezvous 40us\n"                       \
+    "memory copy 1.024GB/s reduce 1.024GB/s\ncores node 8\n"
+
+static void test_one_message(void **state)
+{
+    const mca_coll_han_times_t times = times_of(ALONE, input_of(HAN_BCAST, 2, 1, 1024), tree(ADAPT_TREE_LINEAR, 0));
+
+    (void) state;
+    /* latency 10, overheads 17, 1 KiB by processors 1, by the link 100 us */
+    assert_int_equal(times.single, 128000000);
+    assert_int_equal(times.row, 100000000); /* the link; processors 9 */
+}
+
+static void test_rendezvous(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 128 << 10);
+
+    (void) state;
+    /* three latencies, 17, 40 to meet, 128 by processors, 12800 by the link */
+    assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 0)).single, UINT64_C(13015000000));
+    /* the first segment, 10 + 17 + 64 + 6400, and the link for the second */
+    assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 64 << 10)).single, UINT64_C(12891000000));
+}
+
+static void test_root_sends_to_all_or_to_one(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 5, 1, 32 << 10);
+    const mca_coll_han_times_t linear = times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 0)),
+                               chain = times_of(ALONE, input, tree(ADAPT_TREE_PIPELINE, 0));
+
+    (void) state;
+    assert_int_equal(linear.row, 4 * UINT64_C(3200000000)); /* four copies over the root's link */
+    assert_int_equal(chain.row, UINT64_C(3200000000));
+    assert_int_equal(chain.single, 4 * UINT64_C(3259000000)); /* one hop behind another */
+    assert_int_equal(linear.single, UINT64_C(3259000000) + 3 * UINT64_C(3200000000));
+}
+
+static void test_ranks_of_a_node(void **state)
+{
+    const mca_coll_han_times_t times = times_of(ALONE, input_of(HAN_BCAST, 1, 4, 1024), tree(ADAPT_TREE_LINEAR, 0));
+
+    (void) state;
+    /* 1 + 5 + 1, and two more messages of which the leader's processor has half: 3 each */
+    assert_int_equal(times.single, 13000000);
+    assert_int_equal(times.row, 9000000);
+}
+
+static void test_ranks_that_share_cores(void **state)
+{
+    mca_coll_han_machine_t machine = machine_of(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 0);
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
+
+    (void) state;
+    machine.cores = 1;
+    machine.shared = true;
+    machine.wake = 20000000;
+    machine.turn = 5000000;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 27000000 + 20000000 + 2 * 5000000);
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 17000000); /* one does the work of both */
+}
+
+static void test_calls_that_synchronise_do_not_overlap(void **state)
+{
+    const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .lanes = 1 };
+    const mca_coll_han_times_t times = times_of(ALONE, input_of(HAN_ALLREDUCE, 4, 4, 8), leaders);
+
+    (void) state;
+    assert_true(times.row >= times.single - times.single / 3 - 1);
+    assert_true(times.row < times.single);
+}
+
+/* ---- what holds on any machine ---- */
+
+static const char *const machines[] = {
+    cluster,
+    "han-machine 1\nlow latency 300ns overhead 150ns 150ns copy 9GB/s eager 4K rendezvous 1us\n"
+    "up latency 1.2us overhead 200ns 300ns copy 50GB/s rate 24GB/s eager 12K rendezvous 500ns\n"
+    "memory copy 12GB/s reduce 12GB/s\ncalls step 300ns share 500ns\ncores node 64\n",
+    "han-machine 1\nlow latency 1s overhead 1s 1s copy 1B/s\nup latency 1s overhead 1s 1s copy 1B/s rate 1B/s\n"
+    "memory copy 1B/s reduce 1B/s\ncores node 1 wake 1s turn 1s shared\n",
+};
+static const struct {
+    int nodes, ppn;
+} shapes[] = { { 2, 1 }, { 2, 2 }, { 4, 4 }, { 5, 3 }, { 8, 2 }, { 16, 2 }, { 512, 64 }, { 65536, 128 } };
+enum { MACHINES = sizeof(machines) / sizeof(machines[0]), SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+/* All candidates of all calls on all machines. */
+static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                                  const struct tune_candidate *candidates, long count))
+{
+    for (int m = 0; m < MACHINES; ++m) {
+        const mca_coll_han_machine_t machine = machine_of(machines[m]);
+
+        for (int s = 0; s < SHAPES; ++s) {
+            for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
+                for (size_t bytes = 0; bytes <= (size_t) 1 << 36; bytes = 0 == bytes ? 1 : 16 * bytes) {
+                    struct tune_candidates what = { .input = input_of(c, shapes[s].nodes, shapes[s].ppn, bytes),
+                                                    .lows = { HAN_SOLO, HAN_TUNED },
+                                                    .low_count = 2 };
+                    struct tune_candidate *candidates;
+                    const long count = tune_candidates_make(&what, &candidates);
+
+                    assert_true(0 < count);
+                    visit(&machine, &what.input, candidates, count);
+                    free(candidates);
+                }
+            }
+        }
+    }
+}
+
+static void check_growth(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                         const struct tune_candidate *candidates, long count)
+{
+    for (long i = 0; i < count; ++i) {
+        mca_coll_han_input_t more = *input;
+        mca_coll_han_times_t times = mca_coll_han_predict(machine, input, &candidates[i].params), longer;
+
+        more.bytes = 2 * input->bytes + 1;
+        longer = mca_coll_han_predict(machine, &more, &candidates[i].params);
+        if (0 == times.single || 0 == times.row || longer.single < times.single || longer.row < times.row) {
+            /* Only what is not known of the fallback may change its algorithm between the two. */
+            if (HAN_FALLBACK != candidates[i].params.algorithm || 0 == times.single || 0 == times.row) {
+                fail_msg("%s, %d x %d, %zu bytes, %s: %ju and %ju ps, of twice as many %ju and %ju",
+                         mca_coll_han_collective_names[input->collective], input->nodes, input->ppn, input->bytes,
+                         candidates[i].text, (uintmax_t) times.single, (uintmax_t) times.row, (uintmax_t) longer.single,
+                         (uintmax_t) longer.row);
+            }
+        }
+    }
+}
+
+static void test_more_bytes_take_no_less(void **state)
+{
+    (void) state;
+    for_all(check_growth);
+}
+
+/* ---- the pick ---- */
+
+static long pick(const mca_coll_han_times_t *times, long count)
+{
+    return mca_coll_han_pick(times, count);
+}
+
+static void test_pick(void **state)
+{
+    const mca_coll_han_times_t alike[] = { { 1010, 1000 }, { 1000, 1010 }, { 1000, 1000 } };
+    const mca_coll_han_times_t both[] = { { 100, 1000 }, { 150, 150 }, { 1000, 100 } };
+    const mca_coll_han_times_t other[] = { { 500, 800 }, { 200, 800 }, { 100, 1000 }, { 1000, 100 } };
+    const mca_coll_han_times_t endless[] = { { UINT64_MAX, UINT64_MAX }, { 5, UINT64_MAX }, { 0, 7 } };
+
+    (void) state;
+    assert_int_equal(pick(NULL, 0), -1);
+    assert_int_equal(pick(both, 1), 0);
+    assert_int_equal(pick(alike, 3), 0);
+    assert_int_equal(pick(both, 3), 1);
+    assert_int_equal(pick(other, 4), 1);
+    assert_int_equal(pick(endless, 3), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_written_and_read),
+        cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_one_message),
+        cmocka_unit_test(test_rendezvous),
+        cmocka_unit_test(test_root_sends_to_all_or_to_one),
+        cmocka_unit_test(test_ranks_of_a_node),
+        cmocka_unit_test(test_ranks_that_share_cores),
+        cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
+        cmocka_unit_test(test_more_bytes_take_no_less),
+        cmocka_unit_test(test_pick),
+    };
+
+    return cmocka_run_group_tests_name("model", tests, NULL, NULL);
+}

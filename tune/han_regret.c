@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * han_rules regret: how good the model's choice is, on a file of measured candidates (bench/candidates). Nothing runs:
+ * the times of what it picks are in the file.
+ */
+#include "han_rules.h"
+
+#include "coll_han_model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum clock { SINGLE, ROW, CLOCKS };
+
+/* A line of the file. */
+struct candidate {
+    mca_coll_han_params_t params;
+    char *text;
+    double measured[CLOCKS]; /* us */
+    mca_coll_han_times_t predicted;
+};
+
+/* Lines of one call. */
+struct point {
+    mca_coll_han_input_t input;
+    char rate[32];
+    struct candidate *candidates; /* [count], the first is the fallback */
+    long count, room;
+};
+
+/* Ratios that are summed up. */
+struct summary {
+    int points;
+    double own[CLOCKS];  /* sum of what the pick for one clock takes, over the best by that clock */
+    double pick[CLOCKS]; /* the same of the one pick for both */
+    double gain[CLOCKS]; /* sum of logarithms of what the pick takes over the fallback */
+    int far[CLOCKS];     /* picks for one clock that take more than 1.25 of the best */
+};
+
+struct file {
+    const char *path;
+    FILE *stream;
+    int line;
+    int columns[9]; /* places of the columns below */
+};
+
+static const char *const columns[]
+    = { "nodes", "ppn", "map", "rate", "collective", "bytes", "algorithm", "single_us", "row_us" };
+enum { NODES, PPN, MAP, RATE, COLLECTIVE, BYTES, ALGORITHM, SINGLE_US, ROW_US, COLUMNS, MOST_FIELDS = 64 };
+
+static int wrong_line(const struct file *file, const char *what, const char *which)
+{
+    fprintf(stderr, "%s:%d: %s%s; accepted: lines that bench/candidates prints\n", file->path, file->line, what, which);
+    return -1;
+}
+
+/* ---- reading ---- */
+
+/* The fields of the next line; NULL at the end. */
+static int next_line(struct file *file, char *line, int length, char *fields[MOST_FIELDS])
+{
+    int count = 0;
+
+    if (NULL == fgets(line, length, file->stream)) {
+        return 0;
+    }
+    ++file->line;
+    line[strcspn(line, "\r\n")] = '\0';
+    for (char *rest = line; NULL != rest && MOST_FIELDS > count;) {
+        fields[count++] = strsep(&rest, ",");
+    }
+    return count;
+}
+
+static int read_header(struct file *file)
+{
+    char line[4096], *fields[MOST_FIELDS];
+    const int count = next_line(file, line, sizeof(line), fields);
+
+    for (int column = 0; column < COLUMNS; ++column) {
+        int place = 0;
+
+        while (place < count && 0 != strcmp(columns[column], fields[place])) {
+            ++place;
+        }
+        if (place == count) {
+            return wrong_line(file, "there is no column ", columns[column]);
+        }
+        file->columns[column] = place;
+    }
+    return 0;
+}
+
+/* A candidate is what a rule says behind its colon, the algorithm without its name before it. */
+static int read_params(const struct file *file, const char *collective, const char *text, struct candidate *candidate,
+                       mca_coll_han_collective_t *number)
+{
+    mca_coll_han_rules_t rules;
+    mca_coll_han_rules_error_t error;
+    char line[512];
+
+    snprintf(line, sizeof(line), "han-rules %d\n%.60s nodes=* ppn=* bytes=* : algorithm=%.300s", HAN_RULES_VERSION,
+             collective, text);
+    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+        return wrong_line(file, "", error.what);
+    }
+    candidate->params = rules.rules[0].params;
+    candidate->params.why = NULL;
+    *number = HAN_BCAST;
+    while (rules.rules[0].collectives != UINT64_C(1) << *number) {
+        ++*number;
+    }
+    mca_coll_han_rules_free(&rules);
+    return 0;
+}
+
+static void need(const void *memory)
+{
+    if (NULL == memory) {
+        fprintf(stderr, "han_rules: memory is short\n");
+        exit(BAD_FILE);
+    }
+}
+
+static int add_candidate(struct point *point, const struct file *file, char *const fields[])
+{
+    const int *const at = file->columns;
+    struct candidate candidate = { .text = NULL };
+    mca_coll_han_collective_t collective = HAN_BCAST;
+
+    candidate.measured[SINGLE] = strtod(fields[at[SINGLE_US]], NULL);
+    candidate.measured[ROW] = strtod(fields[at[ROW_US]], NULL);
+    if (!(0 < candidate.measured[SINGLE]) || !(0 < candidate.measured[ROW])) {
+        return wrong_line(file, "a time is not above 0", "");
+    }
+    if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &collective)) {
+        return -1;
+    }
+    if (0 == point->count) {
+        point->input = mca_coll_han_input_good(collective);
+        point->input.nodes = atoi(fields[at[NODES]]);
+        point->input.ppn = atoi(fields[at[PPN]]);
+        point->input.in_order = 0 == strcmp("slot", fields[at[MAP]]);
+        point->input.bytes = strtoull(fields[at[BYTES]], NULL, 10);
+        snprintf(point->rate, sizeof(point->rate), "%s", fields[at[RATE]]);
+        if (1 > point->input.nodes || 1 > point->input.ppn) {
+            return wrong_line(file, "nodes or ppn is no number from 1", "");
+        }
+    }
+    if (point->count == point->room) {
+        point->room = 0 == point->room ? 64 : 2 * point->room;
+        point->candidates = realloc(point->candidates, (size_t) point->room * sizeof(candidate));
+        need(point->candidates);
+    }
+    candidate.text = strdup(fields[at[ALGORITHM]]);
+    need(candidate.text);
+    point->candidates[point->count++] = candidate;
+    return 0;
+}
+
+static void clear(struct point *point)
+{
+    for (long i = 0; i < point->count; ++i) {
+        free(point->candidates[i].text);
+    }
+    point->count = 0;
+}
+
+/* ---- judging ---- */
+
+static void predict(struct point *point, const mca_coll_han_machine_t *machine)
+{
+    for (long i = 0; i < point->count; ++i) {
+        point->candidates[i].predicted = mca_coll_han_predict(machine, &point->input, &point->candidates[i].params);
+    }
+}
+
+static uint64_t predicted(const struct candidate *candidate, int clock)
+{
+    return SINGLE == clock ? candidate->predicted.single : candidate->predicted.row;
+}
+
+/* By one clock alone: the first of the fastest. */
+static long fastest(const struct point *point, int clock)
+{
+    long best = 0;
+
+    for (long i = 1; i < point->count; ++i) {
+        best = predicted(&point->candidates[i], clock) < predicted(&point->candidates[best], clock) ? i : best;
+    }
+    return best;
+}
+
+static long pick_for_both(const struct point *point)
+{
+    mca_coll_han_times_t *times = malloc((size_t) point->count * sizeof(*times));
+    long pick;
+
+    need(times);
+    for (long i = 0; i < point->count; ++i) {
+        times[i] = point->candidates[i].predicted;
+    }
+    pick = mca_coll_han_pick(times, point->count);
+    free(times);
+    return pick;
+}
+
+/* What the picks take, over the best; more about those that are far off, or of all. */
+static void judge(const struct point *point, struct summary *summary, bool all)
+{
+    static const char *const clock_names[] = { "single", "row" };
+    const struct candidate *const both = &point->candidates[pick_for_both(point)];
+
+    ++summary->points;
+    for (int clock = 0; clock < CLOCKS; ++clock) {
+        const struct candidate *const own = &point->candidates[fastest(point, clock)];
+        const struct candidate *best = &point->candidates[0];
+        double regret;
+
+        for (long i = 1; i < point->count; ++i) {
+            best = point->candidates[i].measured[clock] < best->measured[clock] ? &point->candidates[i] : best;
+        }
+        regret = own->measured[clock] / best->measured[clock];
+        summary->own[clock] += regret;
+        summary->pick[clock] += both->measured[clock] / best->measured[clock];
+        summary->gain[clock] += log(both->measured[clock] / point->candidates[0].measured[clock]);
+        summary->far[clock] += 1.25 < regret;
+        if (all || 1.25 < regret) {
+            printf("  %dx%d %s %s, %zu bytes, %-6s %.2f: %s (%.1f us, predicted %.1f), best %s (%.1f us, predicted "
+                   "%.1f)\n",
+                   point->input.nodes, point->input.ppn, point->rate,
+                   mca_coll_han_collective_names[point->input.collective], point->input.bytes, clock_names[clock],
+                   regret, own->text, own->measured[clock], 1e-6 * (double) predicted(own, clock), best->text,
+                   best->measured[clock], 1e-6 * (double) predicted(best, clock));
+        }
+    }
+}
+
+static void print_summary(const char *name, const struct summary *summary)
+{
+    const double points = summary->points;
+
+    if (0 == summary->points) {
+        return;
+    }
+    printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f\n", name, summary->points, summary->own[SINGLE] / points,
+           summary->own[ROW] / points, summary->far[SINGLE], summary->far[ROW], summary->pick[SINGLE] / points,
+           summary->pick[ROW] / points, exp(summary->gain[SINGLE] / points), exp(summary->gain[ROW] / points));
+}
+
+static void add_up(struct summary *sum, const struct summary *part)
+{
+    sum->points += part->points;
+    for (int clock = 0; clock < CLOCKS; ++clock) {
+        sum->own[clock] += part->own[clock];
+        sum->pick[clock] += part->pick[clock];
+        sum->gain[clock] += part->gain[clock];
+        sum->far[clock] += part->far[clock];
+    }
+}
+
+int regret(const char *path, const mca_coll_han_machine_t *machine, const char *rate, bool all)
+{
+    struct summary summaries[HAN_COLLECTIVE_COUNT] = { { 0 } }, total = { 0 };
+    struct file file = { .path = path, .stream = fopen(path, "r") };
+    struct point point = { .count = 0 };
+    char line[4096], *fields[MOST_FIELDS];
+    int rc, count;
+
+    if (NULL == file.stream) {
+        fprintf(stderr, "%s: it cannot be read; accepted: a table of bench/candidates\n", path);
+        return BAD_FILE;
+    }
+    rc = read_header(&file);
+    while (0 == rc) {
+        count = next_line(&file, line, sizeof(line), fields);
+        /* Lines of one call follow one another, the fallback's first. */
+        if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file.columns[ALGORITHM]]))) {
+            predict(&point, machine);
+            judge(&point, &summaries[point.input.collective], all);
+            clear(&point);
+        }
+        if (0 == count) {
+            break;
+        }
+        for (int column = 0; column < COLUMNS && 0 == rc; ++column) {
+            rc = file.columns[column] < count ? 0 : wrong_line(&file, "there is no field ", columns[column]);
+        }
+        if (0 == rc && (NULL == rate || 0 == strcmp(rate, fields[file.columns[RATE]]))) {
+            rc = add_candidate(&point, &file, fields);
+        }
+    }
+    fclose(file.stream);
+    clear(&point);
+    free(point.candidates);
+    if (0 != rc) {
+        return BAD_FILE;
+    }
+    printf("%-22s%6s%17s%11s%19s%19s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s\n", "", "", "pick for a clock", "over 1.25",
+           "pick for both", "over the fallback", "collective", "points", "single", "row", "sgl.", "row", "single",
+           "row", "single", "row");
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        print_summary(mca_coll_han_collective_names[i], &summaries[i]);
+        add_up(&total, &summaries[i]);
+    }
+    print_summary("all", &total);
+    return GOOD;
+}
