@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model: machines as text, forms against costs that were added up by hand, what must hold on any machine, and
  * which candidate is picked. */
+#include "../coll_han_candidates.h"
 #include "../coll_han_model.h"
 
 #include <stdlib.h>
 
-#include "../tune/tune.h"
 #include "unit.h"
 
 static const char cluster[] = "han-machine 1\n"
@@ -240,7 +240,7 @@ enum { MACHINES = sizeof(machines) / sizeof(machines[0]), SHAPES = sizeof(shapes
 
 /* All candidates of all calls on all machines. */
 static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
-                                  const struct tune_candidate *candidates, long count))
+                                  const mca_coll_han_params_t *candidates, long count))
 {
     for (int m = 0; m < MACHINES; ++m) {
         const mca_coll_han_machine_t machine = machine_of(machines[m]);
@@ -248,11 +248,11 @@ static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const m
         for (int s = 0; s < SHAPES; ++s) {
             for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
                 for (size_t bytes = 0; bytes <= (size_t) 1 << 36; bytes = 0 == bytes ? 1 : 16 * bytes) {
-                    struct tune_candidates what = { .input = input_of(c, shapes[s].nodes, shapes[s].ppn, bytes),
-                                                    .lows = { HAN_SOLO, HAN_TUNED },
-                                                    .low_count = 2 };
-                    struct tune_candidate *candidates;
-                    const long count = tune_candidates_make(&what, &candidates);
+                    mca_coll_han_candidates_t what = { .input = input_of(c, shapes[s].nodes, shapes[s].ppn, bytes),
+                                                       .lows = { HAN_SOLO, HAN_TUNED },
+                                                       .low_count = 2 };
+                    mca_coll_han_params_t *candidates;
+                    const long count = mca_coll_han_candidates_make(&what, &candidates);
 
                     assert_true(0 < count);
                     visit(&machine, &what.input, candidates, count);
@@ -264,21 +264,22 @@ static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const m
 }
 
 static void check_growth(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
-                         const struct tune_candidate *candidates, long count)
+                         const mca_coll_han_params_t *candidates, long count)
 {
     for (long i = 0; i < count; ++i) {
         mca_coll_han_input_t more = *input;
-        mca_coll_han_times_t times = mca_coll_han_predict(machine, input, &candidates[i].params), longer;
+        char text[HAN_CANDIDATE_TEXT];
+        mca_coll_han_times_t times = mca_coll_han_predict(machine, input, &candidates[i]), longer;
 
         more.bytes = 2 * input->bytes + 1;
-        longer = mca_coll_han_predict(machine, &more, &candidates[i].params);
+        longer = mca_coll_han_predict(machine, &more, &candidates[i]);
         if (0 == times.single || 0 == times.row || longer.single < times.single || longer.row < times.row) {
             /* Only what is not known of the fallback may change its algorithm between the two. */
-            if (HAN_FALLBACK != candidates[i].params.algorithm || 0 == times.single || 0 == times.row) {
+            if (HAN_FALLBACK != candidates[i].algorithm || 0 == times.single || 0 == times.row) {
                 fail_msg("%s, %d x %d, %zu bytes, %s: %ju and %ju ps, of twice as many %ju and %ju",
                          mca_coll_han_collective_names[input->collective], input->nodes, input->ppn, input->bytes,
-                         candidates[i].text, (uintmax_t) times.single, (uintmax_t) times.row, (uintmax_t) longer.single,
-                         (uintmax_t) longer.row);
+                         mca_coll_han_candidate_text(input->collective, &candidates[i], text), (uintmax_t) times.single,
+                         (uintmax_t) times.row, (uintmax_t) longer.single, (uintmax_t) longer.row);
             }
         }
     }

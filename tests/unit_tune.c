@@ -292,117 +292,6 @@ static void heuristics_only_leave_out(void **state)
     }
 }
 
-/* ---- candidates ---- */
-
-static struct tune_candidates candidates_for(mca_coll_han_collective_t collective, int nodes, int ppn, size_t bytes)
-{
-    struct tune_candidates what
-        = { .input = mca_coll_han_input_good(collective), .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 2 };
-
-    what.input.nodes = nodes;
-    what.input.ppn = ppn;
-    what.input.bytes = HAN_BARRIER == collective ? 0 : bytes;
-    return what;
-}
-
-/* Does something with the candidates of all collectives, on some shapes, of some sizes. */
-static void with_candidates(void (*look)(const struct tune_candidates *what, const struct tune_candidate *candidates,
-                                         long count))
-{
-    static const int shapes[][2] = { { 2, 1 }, { 2, 3 }, { 4, 4 }, { 100, 64 } };
-    static const size_t sizes[] = { 4, 4096, 65536, 1 << 20, 64 << 20 };
-
-    for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
-        for (int s = 0; s < 4; ++s) {
-            for (int b = 0; b < 5; ++b) {
-                const struct tune_candidates what
-                    = candidates_for((mca_coll_han_collective_t) c, shapes[s][0], shapes[s][1], sizes[b]);
-                struct tune_candidate *candidates;
-                const long count = tune_candidates_make(&what, &candidates);
-
-                assert_true(1 <= count);
-                look(&what, candidates, count);
-                free(candidates);
-            }
-        }
-    }
-}
-
-/* What goes in segments is there only where there are two. */
-static void look_at_algorithms(const struct tune_candidates *what, const struct tune_candidate *candidates, long count)
-{
-    bool there[HAN_ALGORITHM_COUNT] = { false };
-
-    assert_int_equal(HAN_FALLBACK, candidates[0].params.algorithm);
-    for (long i = 0; i < count; ++i) {
-        assert_true(mca_coll_han_fits(candidates[i].params.algorithm, &what->input));
-        there[candidates[i].params.algorithm] = true;
-    }
-    for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
-        const bool cut = HAN_PIPELINE == i || HAN_UP_ALLREDUCE == i;
-
-        assert_int_equal(mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &what->input)
-                             && (!cut || 65536 <= what->input.bytes),
-                         there[i]);
-    }
-}
-
-static void every_algorithm_that_serves_a_call_is_a_candidate(void **state)
-{
-    struct tune_candidates scattered = candidates_for(HAN_SCAN, 4, 4, 8);
-    struct tune_candidate *candidates;
-
-    (void) state;
-    with_candidates(look_at_algorithms);
-    scattered.input.in_order = false;
-    assert_int_equal(1, tune_candidates_make(&scattered, &candidates));
-    free(candidates);
-}
-
-static void look_at_candidates(const struct tune_candidates *what, const struct tune_candidate *candidates, long count)
-{
-    for (long i = 0; i < count; ++i) {
-        char parameters[sizeof("algorithm=") + TUNE_TEXT], wanted[HAN_RULES_TEXT], found[HAN_RULES_TEXT];
-        mca_coll_han_rules_t rules;
-
-        snprintf(parameters, sizeof(parameters), "algorithm=%s", candidates[i].text);
-        rules = rule_of(what->input.collective, parameters);
-        assert_string_equal(mca_coll_han_params_format(&candidates[i].params, wanted, sizeof(wanted)),
-                            mca_coll_han_params_format(&rules.rules[0].params, found, sizeof(found)));
-        mca_coll_han_rules_free(&rules);
-    }
-}
-
-static void a_candidate_is_what_its_text_says_as_a_rule(void **state)
-{
-    (void) state;
-    with_candidates(look_at_candidates);
-}
-
-static void look_for_twins(const struct tune_candidates *what, const struct tune_candidate *candidates, long count)
-{
-    (void) what;
-    for (long i = 0; i < count; ++i) {
-        for (long j = 0; j < i; ++j) {
-            assert_string_not_equal(candidates[i].text, candidates[j].text);
-        }
-    }
-}
-
-static void what_comes_to_the_same_is_one_candidate(void **state)
-{
-    /* Between two nodes all trees are the same. */
-    const struct tune_candidates two = candidates_for(HAN_BCAST, 2, 1, 8), four = candidates_for(HAN_BCAST, 4, 1, 8);
-    struct tune_candidate *candidates;
-
-    (void) state;
-    with_candidates(look_for_twins);
-    assert_int_equal(4, tune_candidates_make(&two, &candidates)); /* fallback, simple by two components, tree */
-    free(candidates);
-    assert_int_equal(10, tune_candidates_make(&four, &candidates));
-    free(candidates);
-}
-
 static void bytes_are_written_as_people_do(void **state)
 {
     static const struct {
@@ -645,9 +534,6 @@ int main(void)
         cmocka_unit_test(every_configuration_is_a_rule),
         cmocka_unit_test(every_message_can_be_done),
         cmocka_unit_test(heuristics_only_leave_out),
-        cmocka_unit_test(every_algorithm_that_serves_a_call_is_a_candidate),
-        cmocka_unit_test(a_candidate_is_what_its_text_says_as_a_rule),
-        cmocka_unit_test(what_comes_to_the_same_is_one_candidate),
         cmocka_unit_test(bytes_are_written_as_people_do),
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(measurements_are_there_again),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll_han_candidates.h"
 #include "tune_engine.h"
 #include "tune_options.h"
 
@@ -61,7 +62,7 @@ static const char usage[]
 
 /* A candidate that is timed. */
 struct contestant {
-    struct tune_candidate candidate;
+    mca_coll_han_params_t params;
     struct tune_series series[CLOCK_COUNT];
     int wrong; /* ranks */
     bool out;  /* not timed any more */
@@ -88,7 +89,7 @@ struct progress {
 struct job {
     const struct options *options;
     struct tune_engine *engine;
-    struct tune_candidates machine; /* nodes, ranks, and the components that are there; no call */
+    mca_coll_han_candidates_t machine; /* nodes, ranks, and the components that are there; no call */
     struct progress progress;
 };
 
@@ -225,7 +226,7 @@ static size_t held_bytes(mca_coll_han_collective_t collective, size_t bytes)
 static void look_at_machine(struct job *job)
 {
     static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
-    struct tune_candidates *machine = &job->machine;
+    mca_coll_han_candidates_t *machine = &job->machine;
 
     tune_engine_shape(job->engine, &machine->input.nodes, &machine->input.ppn);
     machine->input.in_order = tune_engine_in_order(job->engine);
@@ -237,11 +238,11 @@ static void look_at_machine(struct job *job)
     }
 }
 
-static void open_contest(struct contest *contest, const struct tune_candidates *machine,
+static void open_contest(struct contest *contest, const mca_coll_han_candidates_t *machine,
                          mca_coll_han_collective_t collective, size_t bytes)
 {
-    struct tune_candidates what = *machine;
-    struct tune_candidate *candidates;
+    mca_coll_han_candidates_t what = *machine;
+    mca_coll_han_params_t *params;
 
     *contest = (struct contest){ .collective = collective,
                                  .bytes = bytes,
@@ -251,13 +252,13 @@ static void open_contest(struct contest *contest, const struct tune_candidates *
     what.input.ppn = machine->input.ppn;
     what.input.in_order = machine->input.in_order;
     what.input.bytes = bytes;
-    contest->count = tune_candidates_make(&what, &candidates);
+    contest->count = mca_coll_han_candidates_make(&what, &params);
     need_memory(0 <= contest->count);
     contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
     for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].candidate = candidates[i];
+        contest->contestants[i].params = params[i];
     }
-    free(candidates);
+    free(params);
 }
 
 static void close_contest(struct contest *contest)
@@ -278,9 +279,8 @@ static int check_contest(struct contest *contest, struct tune_engine *engine)
     int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
 
     for (long i = 0; i < contest->count; ++i) {
-        wrong[i]
-            = !tune_engine_right(engine, contest->collective, &contest->contestants[i].candidate.params, contest->bytes)
-              || !expected;
+        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].params, contest->bytes)
+                   || !expected;
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (long i = 0; i < contest->count; ++i) {
@@ -320,8 +320,8 @@ static int run_round(struct contest *contest, struct tune_engine *engine, int ro
         const int clock = (int) ((k + round) % CLOCK_COUNT), calls = SINGLE == clock ? 1 : contest->calls;
 
         if (!contest->contestants[i].out) {
-            const double time = tune_engine_time(engine, contest->collective, &contest->contestants[i].candidate.params,
-                                                 contest->bytes, calls);
+            const double time
+                = tune_engine_time(engine, contest->collective, &contest->contestants[i].params, contest->bytes, calls);
 
             seconds[CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
         }
@@ -384,13 +384,14 @@ static void print_contest(const struct contest *contest, const struct job *job)
 
     for (long i = 0; i < contest->count; ++i) {
         const struct contestant *contestant = &contest->contestants[i];
+        char text[HAN_CANDIDATE_TEXT];
 
-        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", machine->nodes, machine->ppn,
-               machine->in_order ? "slot" : "node", job->options->rate,
-               mca_coll_han_collective_names[contest->collective], contest->bytes, contestant->candidate.text,
-               1e6 * tune_series_median(&contestant->series[SINGLE]),
-               1e6 * tune_series_median(&contestant->series[ROW]), contestant->wrong, contest->calls,
-               contestant->series[SINGLE].count);
+        printf(
+            "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", machine->nodes, machine->ppn,
+            machine->in_order ? "slot" : "node", job->options->rate, mca_coll_han_collective_names[contest->collective],
+            contest->bytes, mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
+            1e6 * tune_series_median(&contestant->series[SINGLE]), 1e6 * tune_series_median(&contestant->series[ROW]),
+            contestant->wrong, contest->calls, contestant->series[SINGLE].count);
     }
     fflush(stdout);
 }

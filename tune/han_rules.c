@@ -5,8 +5,8 @@
  */
 #include "han_rules.h"
 
+#include "coll_han_candidates.h"
 #include "coll_han_model.h"
-#include "tune.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -187,10 +187,10 @@ static int explain(const char *path, const mca_coll_han_input_t *input)
 /* The model's best candidates: those with the smallest worse regret, one after another. */
 static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input)
 {
-    const struct tune_candidates what
+    const mca_coll_han_candidates_t what
         = { .input = *input, .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 1 < input->ppn ? 2 : 1 };
-    struct tune_candidate *candidates = NULL;
-    long count = tune_candidates_make(&what, &candidates);
+    mca_coll_han_params_t *candidates = NULL;
+    long count = mca_coll_han_candidates_make(&what, &candidates);
     mca_coll_han_times_t *times = 0 > count ? NULL : malloc((size_t) count * sizeof(*times));
 
     if (NULL == times) {
@@ -198,14 +198,16 @@ static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_h
         exit(BAD_FILE);
     }
     for (long i = 0; i < count; ++i) {
-        times[i] = mca_coll_han_predict(machine, input, &candidates[i].params);
+        times[i] = mca_coll_han_predict(machine, input, &candidates[i]);
     }
     printf("%-8s %12s %12s\n", "model", "single, us", "in a row, us");
     for (int place = 0; place < BEST && 0 < count; ++place) {
         const long pick = mca_coll_han_pick(times, count);
+        char text[HAN_CANDIDATE_TEXT];
 
         printf("%-8s %12.1f %12.1f  %s\n", 0 == place ? "picks" : "next", 1e-6 * (double) times[pick].single,
-               1e-6 * (double) times[pick].row, candidates[pick].text);
+               1e-6 * (double) times[pick].row,
+               mca_coll_han_candidate_text(input->collective, &candidates[pick], text));
         memmove(times + pick, times + pick + 1, (size_t) (count - pick - 1) * sizeof(*times));
         memmove(candidates + pick, candidates + pick + 1, (size_t) (count - pick - 1) * sizeof(*candidates));
         --count;

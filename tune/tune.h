@@ -131,29 +131,6 @@ void tune_bytes_text(size_t bytes, char text[32]);
 /** Prints what the heuristics leave out, one a line. */
 void tune_heuristics_print(FILE *file);
 
-/* -- tune_candidates.c: all ways of doing a collective ------------------------------------------------------------- */
-
-/** A way to do a collective. */
-struct tune_candidate {
-    mca_coll_han_params_t params;
-    char text[TUNE_TEXT]; /**< "tree ibalg=binomial ibs=32768": the algorithm, and the fields of a rule that it reads */
-};
-
-/** What candidates are for. */
-struct tune_candidates {
-    mca_coll_han_input_t input;                      /**< a call; algorithms that do not serve it are no candidates */
-    mca_coll_han_submodule_t lows[HAN_CHOICE_COUNT]; /**< that are there, to do a node's part level by level */
-    int low_count;
-};
-
-/**
- * All candidates for a call, of every algorithm; the first is the fallback.
- *
- * @param candidates gets memory, to be freed
- * @returns how many there are; -1 where memory is short
- */
-long tune_candidates_make(const struct tune_candidates *what, struct tune_candidate **candidates);
-
 /* -- tune_store.c: measurements, kept as CSV ----------------------------------------------------------------------- */
 
 /** What was run. */

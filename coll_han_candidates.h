@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * All ways of doing a collective: what the model chooses among, and what bench/candidates measures. Pure.
+ */
+#ifndef MCA_COLL_HAN_CANDIDATES_H
+#define MCA_COLL_HAN_CANDIDATES_H
+
+#include "coll_han_dynamic.h"
+
+/** What candidates are for. */
+typedef struct mca_coll_han_candidates_t {
+    mca_coll_han_input_t input;                      /**< a call; algorithms that do not serve it are no candidates */
+    mca_coll_han_submodule_t lows[HAN_CHOICE_COUNT]; /**< that are there, to do a node's part level by level */
+    int low_count;
+} mca_coll_han_candidates_t;
+
+/**
+ * All candidates for a call, of every algorithm, simple ones first; the first is the fallback.
+ *
+ * @param params gets memory, to be freed
+ * @returns how many there are; -1 where memory is short
+ */
+long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_coll_han_params_t **params);
+
+/** Enough for any candidate as text. */
+enum { HAN_CANDIDATE_TEXT = 128 };
+
+/** "tree ibalg=binomial ibs=32768": the algorithm, and the fields of a rule that it reads. Returns text. */
+char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mca_coll_han_params_t *params,
+                                  char text[HAN_CANDIDATE_TEXT]);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the model chooses among. */
+#include "../coll_han_candidates.h"
+
+#include <stdlib.h>
+
+#include "../coll_han_rules.h"
+#include "unit.h"
+
+/* A rule's parameters, from the text of a candidate. */
+static mca_coll_han_rules_t rule_of(mca_coll_han_collective_t collective, const char *candidate)
+{
+    mca_coll_han_rules_t rules;
+    mca_coll_han_rules_error_t error;
+    char text[512];
+
+    snprintf(text, sizeof(text), "han-rules 1\n%s nodes=* ppn=* bytes=* : algorithm=%s",
+             mca_coll_han_collective_names[collective], candidate);
+    if (0 != mca_coll_han_rules_parse(&rules, "f", text, strlen(text), &error)) {
+        fail_msg("%s: %s", text, error.what);
+    }
+    return rules;
+}
+
+static mca_coll_han_candidates_t candidates_for(mca_coll_han_collective_t collective, int nodes, int ppn, size_t bytes)
+{
+    mca_coll_han_candidates_t what
+        = { .input = mca_coll_han_input_good(collective), .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 2 };
+
+    what.input.nodes = nodes;
+    what.input.ppn = ppn;
+    what.input.bytes = HAN_BARRIER == collective ? 0 : bytes;
+    return what;
+}
+
+/* Does something with the candidates of all collectives, on some shapes, of some sizes. */
+static void with_candidates(void (*look)(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params,
+                                         long count))
+{
+    static const int shapes[][2] = { { 2, 1 }, { 2, 3 }, { 4, 4 }, { 100, 64 } };
+    static const size_t sizes[] = { 4, 4096, 65536, 1 << 20, 64 << 20 };
+
+    for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
+        for (int s = 0; s < 4; ++s) {
+            for (int b = 0; b < 5; ++b) {
+                const mca_coll_han_candidates_t what
+                    = candidates_for((mca_coll_han_collective_t) c, shapes[s][0], shapes[s][1], sizes[b]);
+                mca_coll_han_params_t *params;
+                const long count = mca_coll_han_candidates_make(&what, &params);
+
+                assert_true(1 <= count);
+                look(&what, params, count);
+                free(params);
+            }
+        }
+    }
+}
+
+/* What goes in segments is there only where there are two. */
+static void look_at_algorithms(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
+{
+    bool there[HAN_ALGORITHM_COUNT] = { false };
+
+    assert_int_equal(HAN_FALLBACK, params[0].algorithm);
+    for (long i = 0; i < count; ++i) {
+        assert_true(mca_coll_han_fits(params[i].algorithm, &what->input));
+        there[params[i].algorithm] = true;
+    }
+    for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
+        const bool cut = HAN_PIPELINE == i || HAN_UP_ALLREDUCE == i;
+
+        assert_int_equal(mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &what->input)
+                             && (!cut || 65536 <= what->input.bytes),
+                         there[i]);
+    }
+}
+
+static void test_every_algorithm_that_serves_a_call_is_a_candidate(void **state)
+{
+    mca_coll_han_candidates_t scattered = candidates_for(HAN_SCAN, 4, 4, 8);
+    mca_coll_han_params_t *params;
+
+    (void) state;
+    with_candidates(look_at_algorithms);
+    scattered.input.in_order = false;
+    assert_int_equal(1, mca_coll_han_candidates_make(&scattered, &params));
+    free(params);
+}
+
+static void look_at_candidates(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
+{
+    for (long i = 0; i < count; ++i) {
+        char text[HAN_CANDIDATE_TEXT], wanted[HAN_RULES_TEXT], found[HAN_RULES_TEXT];
+        mca_coll_han_rules_t rules
+            = rule_of(what->input.collective, mca_coll_han_candidate_text(what->input.collective, &params[i], text));
+
+        assert_string_equal(mca_coll_han_params_format(&params[i], wanted, sizeof(wanted)),
+                            mca_coll_han_params_format(&rules.rules[0].params, found, sizeof(found)));
+        mca_coll_han_rules_free(&rules);
+    }
+}
+
+static void test_a_candidate_is_what_its_text_says_as_a_rule(void **state)
+{
+    (void) state;
+    with_candidates(look_at_candidates);
+}
+
+static void look_for_twins(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
+{
+    char mine[HAN_CANDIDATE_TEXT], other[HAN_CANDIDATE_TEXT];
+
+    for (long i = 0; i < count; ++i) {
+        mca_coll_han_candidate_text(what->input.collective, &params[i], mine);
+        for (long j = 0; j < i; ++j) {
+            assert_string_not_equal(mine, mca_coll_han_candidate_text(what->input.collective, &params[j], other));
+        }
+    }
+}
+
+static void test_what_comes_to_the_same_is_one_candidate(void **state)
+{
+    /* Between two nodes all trees are the same. */
+    const mca_coll_han_candidates_t two = candidates_for(HAN_BCAST, 2, 1, 8), four = candidates_for(HAN_BCAST, 4, 1, 8);
+    mca_coll_han_params_t *params;
+
+    (void) state;
+    with_candidates(look_for_twins);
+    assert_int_equal(4, mca_coll_han_candidates_make(&two, &params)); /* fallback, simple by two components, tree */
+    free(params);
+    assert_int_equal(10, mca_coll_han_candidates_make(&four, &params));
+    free(params);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_algorithm_that_serves_a_call_is_a_candidate),
+        cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
+        cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
+    };
+
+    return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);
+}
