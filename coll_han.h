@@ -18,6 +18,7 @@
 #include "coll_adapt/coll_adapt.h"
 #include "coll_han_collectives.h"
 #include "coll_han_dynamic.h"
+#include "coll_han_choice.h"
 #include "coll_han_rules.h"
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
@@ -52,6 +53,7 @@ typedef struct mca_coll_han_component_t {
     int start;          /**< see han_module_t.levels_wanted */
     int output;         /**< stream of verbose and error messages */
     char *rules_file;   /**< name of the user's file of rules; NULL: none */
+    char *machine_file; /**< name of the file with the user's machine; NULL: none */
     int use_rules_file; /**< HAN_AUTO: where one is named */
     int rules_strict;   /**< end the job where the file cannot be used */
     mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
@@ -112,6 +114,9 @@ int mca_coll_han_sockets_find(ompi_communicator_t *comm, const int *members, int
 /** The tables of rules, in the order in which they are asked; an index of arrays. */
 typedef enum { HAN_TABLE_FILE, HAN_TABLE_BUILTIN, HAN_TABLE_COUNT } mca_coll_han_table_id_t;
 
+/** Files that the user may name; an index of arrays. */
+typedef enum { HAN_FILE_RULES, HAN_FILE_MACHINE, HAN_FILE_COUNT } mca_coll_han_file_id_t;
+
 /* -- coll_han_module.c --------------------------------------------------------------------------------------------- */
 
 /** A sub-communicator, and the modules on it. */
@@ -169,7 +174,8 @@ typedef struct han_module_t {
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     bool rules_settled;
-    bool by_file; /**< the rules of the user's file come before the built-in ones */
+    bool uses[HAN_FILE_COUNT]; /**< what the user's files say comes before the built-in rules */
+    mca_coll_han_choices_t choices; /**< of the model, where there is a machine */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */

@@ -120,7 +120,19 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     return rc;
 }
 
-/* The file of rules. */
+/* The name of a file. */
+static int register_file(const char *name, const char *help, char **file)
+{
+    int rc;
+
+    *file = NULL;
+    rc = mca_base_component_var_register(&mca_coll_han_component.super.collm_version, name, help,
+                                         MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                         MCA_BASE_VAR_SCOPE_READONLY, file);
+    return 0 > rc ? rc : OMPI_SUCCESS;
+}
+
+/* The files that decide. */
 static int register_rules(void)
 {
     static const mca_base_var_enum_value_t use[] = { { HAN_AUTO, "auto" }, { 0, "false" }, { 1, "true" }, { 0, NULL } };
@@ -128,26 +140,31 @@ static int register_rules(void)
     const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
     int rc;
 
-    mca_coll_han_component.rules_file = NULL;
     mca_coll_han_component.use_rules_file = HAN_AUTO;
     mca_coll_han_component.rules_strict = 0;
-    rc = mca_base_component_var_register(self, "dynamic_rules_filename",
-                                         "File of rules, the same on all nodes: by which algorithm and parameters a "
-                                         "collective is done, by nodes, ranks per node and bytes; they come before the "
-                                         "built-in rules (docs/rules.md)",
-                                         MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
-                                         MCA_BASE_VAR_SCOPE_READONLY, &mca_coll_han_component.rules_file);
-    rc = 0 > rc ? rc : OMPI_SUCCESS;
+    rc = register_file(
+        "dynamic_rules_filename",
+        "File of rules, the same on all nodes: by which algorithm and parameters a collective is done, by "
+        "nodes, ranks per node and bytes; they come before the built-in rules (docs/rules.md)",
+        &mca_coll_han_component.rules_file);
+    if (OMPI_SUCCESS == rc) {
+        rc = register_file(
+            "machine",
+            "File with the numbers of the machine, the same on all nodes: where no rule of a file decides, "
+            "the cost model does, for this machine (docs/model.md)",
+            &mca_coll_han_component.machine_file);
+    }
     if (OMPI_SUCCESS == rc) {
         rc = coll_variable_fixed_choice(self, "use_dynamic_file_rules",
                                         "Whether coll_han_dynamic_rules_filename is used; auto: where it is given", use,
                                         &mca_coll_han_component.use_rules_file);
     }
     if (OMPI_SUCCESS == rc) {
-        rc = coll_variable_fixed_choice(self, "rules_strict",
-                                        "Whether the job ends where the file of rules cannot be used; false: one rank "
-                                        "tells why, and the built-in rules are used",
-                                        strict, &mca_coll_han_component.rules_strict);
+        rc = coll_variable_fixed_choice(
+            self, "rules_strict",
+            "Whether the job ends where a file, of rules or with a machine, cannot be used; false: one rank "
+            "tells why, and the built-in rules are used",
+            strict, &mca_coll_han_component.rules_strict);
     }
     return rc;
 }

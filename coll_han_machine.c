@@ -240,6 +240,7 @@ int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text
         }
     }
     error->line = 0;
+    machine->hash = mca_coll_han_text_hash(text, length);
     return 0;
 }
 

@@ -40,6 +40,7 @@ typedef struct mca_coll_han_machine_t {
     uint64_t turn;   /**< and more for each rank that its core has */
     int cores;       /**< of a node, */
     bool shared;     /**< or of all nodes together: they are virtual */
+    uint64_t hash;   /**< of the text; never 0 */
 } mca_coll_han_machine_t;
 
 /**

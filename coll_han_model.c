@@ -141,6 +141,19 @@ static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64
     return messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
 }
 
+/* Memory for a call, of each of some ranks: above FRESH bytes its pages are new, and cost about PAGES copies. */
+enum { FRESH = 128 << 10, PAGES = 4 };
+
+static struct cost with_memory(const struct call *call, struct cost cost, uint64_t bytes, uint64_t ranks)
+{
+    const uint64_t pages = FRESH < bytes ? of_bytes(bytes, PAGES * call->machine->copy) : 0;
+
+    cost.path = sum(cost.path, pages);
+    cost.work = sum(cost.work, times(ranks, pages));
+    cost.rank = sum(cost.rank, pages);
+    return cost;
+}
+
 /* ---- trees ---- */
 
 struct shape {
@@ -392,7 +405,8 @@ static struct cost with_leaders(const struct call *call)
     case HAN_ALLREDUCE:
     case HAN_BARRIER:
         cost = both(with_leader(call, bytes, reduce), among_leaders(call, bytes, reduce));
-        return both(cost, with_leader(call, bytes, 0));
+        cost = both(cost, with_leader(call, bytes, 0));
+        return with_memory(call, cost, times(call->ppn + call->nodes, bytes), call->nodes);
     case HAN_SCAN:
     case HAN_EXSCAN: {
         const uint64_t piece = 0 == call->segment || call->segment > bytes ? bytes : call->segment;
@@ -409,14 +423,16 @@ static struct cost with_leaders(const struct call *call)
         cost = both(with_leader(call, bytes, 0), known_to_leaders(call, node));
         cost = both(cost, with_leader(call, all, copy));
         cost.work = sum(cost.work, times(call->nodes, of_bytes(all, copy)));
-        return cost;
+        return with_memory(call, cost, all, call->ranks);
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         cost = both(with_leader(call, all, reduce), among_leaders(call, node, reduce));
-        return both(cost, with_leader(call, bytes, 0));
+        cost = both(cost, with_leader(call, bytes, 0));
+        return with_memory(call, cost, times(call->ppn + 1, all), call->nodes);
     case HAN_ALLTOALL:
         cost = both(with_leader(call, all, copy), among_leaders(call, times(call->ppn, node), 2 * copy));
-        return both(cost, with_leader(call, all, copy));
+        cost = both(cost, with_leader(call, all, copy));
+        return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
     default: /* gather, scatter: the leaders', and the root's */
         cost = with_leader(call, bytes, 0);
         return both(cost, messages(call, HAN_UP, node, copy, others, others, 1, others));

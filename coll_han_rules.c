@@ -317,17 +317,6 @@ static int parse_line(void *context, int line, char *text)
     return parse_rule(parser, line, text);
 }
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *text, size_t length)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < length; ++i) {
-        hash = (hash ^ (unsigned char) text[i]) * UINT64_C(0x100000001b3);
-    }
-    return 0 == hash ? 1 : hash;
-}
-
 int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, const char *text, size_t length,
                              mca_coll_han_rules_error_t *error)
 {
@@ -336,7 +325,7 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
 
     memset(rules, 0, sizeof(*rules));
     memset(error, 0, sizeof(*error));
-    rules->hash = hash_of(text, length);
+    rules->hash = mca_coll_han_text_hash(text, length);
     if (HAN_RULES_MOST_BYTES < length) {
         return mca_coll_han_text_wrong(error, "it is too long; accepted: %d bytes", HAN_RULES_MOST_BYTES);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rules in force: those of a file, and the built-in ones. A file may be missing on one node, or another one there;
- * so nobody obeys it before all ranks know that all have the same, by a hash of its text. Whether one is wanted is a
- * parameter, which all have alike (coll_settle.h).
+ * What decides: the rules of a file, a machine in another, for which the model chooses, and the built-in rules. A file
+ * may be missing on one node, or another one there; so nobody obeys it before all ranks know that all have the same, by
+ * a hash of its text. Whether one is wanted is a parameter, which all have alike (coll_settle.h).
  *
  * For the ranks of one job this is settled once, in MPI_Init, when HAN is enabled on MPI_COMM_WORLD: later each rank
  * may be somewhere else (threads, sub-communicators), and could not tell whether the others have settled it yet. What
@@ -20,13 +20,20 @@
 #include "common/coll_end.h"
 #include "common/coll_settle.h"
 
+/* A file that the user names. */
+struct file {
+    uint64_t hash;                   /* of its text; 0: there is nothing that can be obeyed */
+    mca_coll_han_text_error_t error; /* what is wrong with it */
+    bool used;                       /* by the job: settled in MPI_Init */
+};
+
 static struct {
-    opal_mutex_t lock; /* of reading the file */
+    opal_mutex_t lock; /* of reading the files */
     bool read;
+    struct file files[HAN_FILE_COUNT];
     mca_coll_han_rules_t rules[HAN_TABLE_COUNT];
-    mca_coll_han_rules_error_t error; /* what is wrong with the file */
-    bool settled;                     /* in MPI_Init, for the job */
-    bool by_file;                     /* its outcome */
+    mca_coll_han_machine_t machine;
+    bool settled; /* in MPI_Init, for the job */
 } tables = { .lock = OPAL_MUTEX_STATIC_INIT };
 
 /* -- what there is -- */
@@ -48,56 +55,73 @@ void mca_coll_han_table_close(void)
     for (int table = 0; table < HAN_TABLE_COUNT; ++table) {
         mca_coll_han_rules_free(&tables.rules[table]);
     }
-    tables.read = tables.settled = tables.by_file = false;
+    memset(tables.files, 0, sizeof(tables.files));
+    tables.read = tables.settled = false;
 }
 
-static const char *file_name(void)
+static const char *name_of(mca_coll_han_file_id_t id)
 {
-    return NULL == mca_coll_han_component.rules_file ? "" : mca_coll_han_component.rules_file;
+    const char *name = HAN_FILE_RULES == id ? mca_coll_han_component.rules_file : mca_coll_han_component.machine_file;
+
+    return NULL == name ? "" : name;
 }
 
 /* To name a file is enough. */
-static bool file_wanted(void)
+static bool wanted(mca_coll_han_file_id_t id)
 {
+    if (HAN_FILE_MACHINE == id) {
+        return '\0' != *name_of(id);
+    }
     return 0 != mca_coll_han_component.use_rules_file
-           && ('\0' != *file_name() || HAN_AUTO != mca_coll_han_component.use_rules_file);
+           && ('\0' != *name_of(id) || HAN_AUTO != mca_coll_han_component.use_rules_file);
 }
 
-/* The hash of the file; 0 where there is none that can be obeyed. */
-static uint64_t file_hash(void)
+static bool any_wanted(void)
+{
+    return wanted(HAN_FILE_RULES) || wanted(HAN_FILE_MACHINE);
+}
+
+/* Reads the files that are wanted, once. */
+static void read_files(void)
 {
     opal_mutex_lock(&tables.lock);
-    if (!tables.read && file_wanted()) {
-        mca_coll_han_rules_read(&tables.rules[HAN_TABLE_FILE], file_name(), &tables.error);
+    if (!tables.read && wanted(HAN_FILE_RULES)) {
+        mca_coll_han_rules_read(&tables.rules[HAN_TABLE_FILE], name_of(HAN_FILE_RULES),
+                                &tables.files[HAN_FILE_RULES].error);
+        tables.files[HAN_FILE_RULES].hash = tables.rules[HAN_TABLE_FILE].hash;
+    }
+    if (!tables.read && wanted(HAN_FILE_MACHINE)) {
+        mca_coll_han_machine_read(&tables.machine, name_of(HAN_FILE_MACHINE), &tables.files[HAN_FILE_MACHINE].error);
+        tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
     }
     tables.read = true;
     opal_mutex_unlock(&tables.lock);
-    return tables.rules[HAN_TABLE_FILE].hash;
 }
 
 /* -- whether all have the same -- */
 
 /* The one message about a file that is not obeyed, from one rank. */
-static void tell(void)
+static void tell(mca_coll_han_file_id_t id)
 {
     const char *instead = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here"
                                                               : "the built-in rules are used";
+    const mca_coll_han_text_error_t *error = &tables.files[id].error;
 
-    if ('\0' == *file_name()) {
+    if ('\0' == *name_of(id)) {
         opal_output(mca_coll_han_component.output,
                     "coll:han: coll_han_use_dynamic_file_rules is set, but coll_han_dynamic_rules_filename is not; "
                     "accepted: the name of a file of rules; %s",
                     instead);
-    } else if (0 != tables.error.line) {
-        opal_output(mca_coll_han_component.output, "coll:han: %s:%d: %s; %s", file_name(), tables.error.line,
-                    tables.error.what, instead);
-    } else if ('\0' != tables.error.what[0]) {
-        opal_output(mca_coll_han_component.output, "coll:han: %s on %s: %s; %s", file_name(),
-                    opal_process_info.nodename, tables.error.what, instead);
+    } else if (0 != error->line) {
+        opal_output(mca_coll_han_component.output, "coll:han: %s:%d: %s; %s", name_of(id), error->line, error->what,
+                    instead);
+    } else if ('\0' != error->what[0]) {
+        opal_output(mca_coll_han_component.output, "coll:han: %s on %s: %s; %s", name_of(id),
+                    opal_process_info.nodename, error->what, instead);
     } else {
         opal_output(mca_coll_han_component.output,
                     "coll:han: %s on %s: it is not what it is elsewhere; accepted: the same file on all nodes; %s",
-                    file_name(), opal_process_info.nodename, instead);
+                    name_of(id), opal_process_info.nodename, instead);
     }
 }
 
@@ -109,14 +133,14 @@ static int least(const han_module_t *module, const void *own, void *result, int 
 }
 
 /* One rank tells what is wrong; where the user wants that, the job ends, but not before it has been told. */
-static int complain(const han_module_t *module, bool odd)
+static int complain(const han_module_t *module, mca_coll_han_file_id_t id, bool odd)
 {
     const int rank = ompi_comm_rank(module->comm);
     int own = odd ? rank : ompi_comm_size(module->comm), teller, rc;
 
     rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
     if (OMPI_SUCCESS == rc && rank == teller) {
-        tell();
+        tell(id);
     }
     if (OMPI_SUCCESS == rc && mca_coll_han_component.rules_strict) {
         rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
@@ -125,41 +149,63 @@ static int complain(const han_module_t *module, bool odd)
     return rc;
 }
 
-/* Whether the rules of the file are those of this communicator; one allreduce, and a second one where they are not. */
-static int settle(const han_module_t *module, bool *by_file)
+/* What is used from now on, to who wants to know. */
+static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
 {
-    const uint64_t hash = !tables.settled || tables.by_file ? file_hash() : 0, own[] = { hash, ~hash };
-    uint64_t result[2];
-    int rc = least(module, own, result, 2, &ompi_mpi_uint64_t.dt);
+    char text[HAN_MACHINE_TEXT];
 
-    *by_file = false;
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    if (result[0] != ~result[1]) {
-        return complain(module, hash != ~result[1]);
-    }
-    *by_file = 0 != hash;
-    if (!*by_file && !tables.settled && file_wanted()) {
-        return complain(module, true);
-    }
-    if (*by_file && 0 == ompi_comm_rank(module->comm)) {
+    if (HAN_FILE_MACHINE == id) {
+        HAN_VERBOSE(1, "coll:han: %s: the machine of %s is used:\n%s", module->comm->c_name, name_of(id),
+                    mca_coll_han_machine_format(&tables.machine, text, sizeof(text)));
+    } else {
         const mca_coll_han_rules_t *rules = &tables.rules[HAN_TABLE_FILE];
 
         HAN_VERBOSE(1, "coll:han: %s: the %zu rules of %s are used (made on: %s)", module->comm->c_name, rules->count,
-                    file_name(), NULL == rules->machine ? "not said" : rules->machine);
+                    name_of(id), NULL == rules->machine ? "not said" : rules->machine);
     }
-    return OMPI_SUCCESS;
+}
+
+/* Whether the files are those of this communicator; one allreduce, and a second one for each that is not. */
+static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
+{
+    uint64_t own[2 * HAN_FILE_COUNT], result[2 * HAN_FILE_COUNT];
+    int rc;
+
+    read_files();
+    for (int id = 0; id < HAN_FILE_COUNT; ++id) {
+        own[2 * id] = !tables.settled || tables.files[id].used ? tables.files[id].hash : 0;
+        own[2 * id + 1] = ~own[2 * id];
+        used[id] = false;
+    }
+    rc = least(module, own, result, 2 * HAN_FILE_COUNT, &ompi_mpi_uint64_t.dt);
+    for (int i = 0; i < HAN_FILE_COUNT && OMPI_SUCCESS == rc; ++i) {
+        const mca_coll_han_file_id_t id = (mca_coll_han_file_id_t) i;
+        const uint64_t least_hash = result[2 * i], most_hash = ~result[2 * i + 1];
+
+        used[i] = least_hash == most_hash && 0 != least_hash;
+        if (least_hash != most_hash) {
+            rc = complain(module, id, own[2 * i] != most_hash);
+        } else if (!used[i] && !tables.settled && wanted(id)) {
+            rc = complain(module, id, true);
+        } else if (used[i] && 0 == ompi_comm_rank(module->comm)) {
+            say_used(module, id);
+        }
+    }
+    return rc;
 }
 
 int mca_coll_han_table_settle_job(const han_module_t *module)
 {
+    bool used[HAN_FILE_COUNT];
     int rc;
 
-    if (!file_wanted()) {
+    if (!any_wanted()) {
         return OMPI_SUCCESS;
     }
-    rc = settle(module, &tables.by_file);
+    rc = settle(module, used);
+    for (int id = 0; id < HAN_FILE_COUNT; ++id) {
+        tables.files[id].used = OMPI_SUCCESS == rc && used[id];
+    }
     tables.settled = OMPI_SUCCESS == rc;
     return rc;
 }
@@ -171,10 +217,12 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
     if (module->rules_settled) {
         return OMPI_SUCCESS;
     }
-    if (!file_wanted() || (tables.settled && coll_settle_one_job(module->comm))) {
-        module->by_file = tables.by_file;
+    if (!any_wanted() || (tables.settled && coll_settle_one_job(module->comm))) {
+        for (int id = 0; id < HAN_FILE_COUNT; ++id) {
+            module->uses[id] = tables.files[id].used;
+        }
     } else {
-        rc = exchange ? settle(module, &module->by_file) : OMPI_ERR_NOT_FOUND;
+        rc = exchange ? settle(module, module->uses) : OMPI_ERR_NOT_FOUND;
     }
     module->rules_settled = OMPI_SUCCESS == rc;
     return rc;
@@ -185,10 +233,16 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {
-    for (int table = module->by_file ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT; ++table) {
+    for (int table = module->uses[HAN_FILE_RULES] ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT;
+         ++table) {
         mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
         const mca_coll_han_rule_t *rule;
 
+        /* Bytes of 0: there is nothing to do, or not all ranks know how much. */
+        if (HAN_TABLE_BUILTIN == table && module->uses[HAN_FILE_MACHINE] && 0 < input->bytes && 1 < input->nodes) {
+            *params = mca_coll_han_choose(&module->choices, &tables.machine, input);
+            return NULL == *params ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
+        }
         if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }

@@ -56,6 +56,17 @@ bool mca_coll_han_text_number(const char **text, size_t *value)
     return *text != start;
 }
 
+/* FNV-1a. */
+uint64_t mca_coll_han_text_hash(const char *text, size_t length)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < length; ++i) {
+        hash = (hash ^ (unsigned char) text[i]) * UINT64_C(0x100000001b3);
+    }
+    return 0 == hash ? 1 : hash;
+}
+
 char *mca_coll_han_text_trim(char *text)
 {
     char *end;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Longest line of a text. */
 enum { HAN_TEXT_MOST_LINE = 1000 };
@@ -30,6 +31,9 @@ void mca_coll_han_text_more(mca_coll_han_text_error_t *error, const char *before
 
 /** Reads a whole number without sign, K, M or G behind it; the text moves behind it. */
 bool mca_coll_han_text_number(const char **text, size_t *value);
+
+/** A number that differs where a text does, nearly always; never 0. */
+uint64_t mca_coll_han_text_hash(const char *text, size_t length);
 
 /** Cuts the blanks off both ends. */
 char *mca_coll_han_text_trim(char *text);

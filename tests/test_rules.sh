@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Files of rules as a user of mpirun meets them: obeyed, refused with one
-# message, different from node to node, and met by a second job.  COMPONENTS
+# Files of rules, and of a machine, as a user of mpirun meets them: obeyed, refused
+# with one message, different from node to node, and met by a second job.  COMPONENTS
 # names the folder to test (default: components/ here or one above).  Exit code
 # 0 pass, 1 fail, 77 the machine allows no virtual nodes.
 #
@@ -13,7 +13,7 @@ set -uo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly LIMIT=300                  # seconds for one command
-readonly FILE_VARIABLE=coll_han_dynamic_rules_filename
+file_variable=coll_han_dynamic_rules_filename
 
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
@@ -50,7 +50,7 @@ readonly OTHER=("${GOOD[@]}" 'bcast nodes=9 ppn=* bytes=1G : algorithm=simple')
 
 test_obeyed() {
     local line call
-    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
     for line in part world; do
         for call in bcast ibcast; do
             after "$line" "$call" | grep -qF "tree, up adapt's chain" || return 1
@@ -61,7 +61,7 @@ test_obeyed() {
 }
 
 test_told() {                       # test_told OPTIONS...
-    run "$@" --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 1 -- &&
+    run "$@" --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 1 -- &&
         [[ $(grep -c "the 1 rules\? of $tmp/good are used (made on: two nodes of the test)" "$tmp/err") == 1 ]]
 }
 
@@ -80,18 +80,74 @@ test_not_used() {                   # test_not_used OPTIONS...
 }
 
 test_user_wins() {
-    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_bcast_segsize 1000 --mca coll_han_verbose 2 -- &&
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_bcast_segsize 1000 --mca coll_han_verbose 2 -- &&
         after world bcast | grep -q 'segments: 4 of 1000 bytes.*(segment size set by the user)'
 }
 
 test_others_by_builtin() {
-    run --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_verbose 2 -- && said 'barrier, 0 bytes.*\(built-in rules:'
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 -- && said 'barrier, 0 bytes.*\(built-in rules:'
 }
 
 test_left_to_builtin() {            # test_left_to_builtin CALL RULES
     rules "$tmp/left" 'han-rules 1' "$2"
-    run --mca "$FILE_VARIABLE" "$tmp/left" --mca coll_han_verbose 2 -- && said '^all right$' &&
+    run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 -- && said '^all right$' &&
         after world "$1" | grep -q '(built-in rules:'
+}
+
+# ---------------------------------------------------------------- a machine
+
+readonly MACHINE=('han-machine 1' 'low latency 1us overhead 2us 3us copy 4GB/s'
+    'up latency 10us overhead 8us 9us copy 2GB/s rate 25MB/s eager 64K rendezvous 40us' 'memory copy 2GB/s reduce 8GB/s'
+    'cores node 2 shared wake 20us turn 20us')
+readonly MODEL='(the model, coll_han_machine)'
+
+test_machine_obeyed() {             # test_machine_obeyed FILE
+    local line call
+    run --mca coll_han_machine "$1" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
+    for line in part world; do
+        for call in bcast ibcast; do
+            after "$line" "$call" | grep -qF "$MODEL" || return 1
+        done
+    done
+    [[ $(grep -c "coll:han: .*: the machine of $1 is used:" "$tmp/err") == 1 ]] && said '^up latency 10us overhead 8us 9us copy 2GB/s '
+}
+
+# A file of rules has the last word, and may leave a call to the model.
+test_rules_before_machine() {
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -qF "($tmp/good:3:" || return 1
+    rules "$tmp/left" 'han-rules 1' 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
+    run --mca "$file_variable" "$tmp/left" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -qF "$MODEL"
+}
+
+test_user_before_machine() {
+    run --mca coll_han_machine "$tmp/machine" --mca coll_han_bcast_algorithm fallback --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -q 'fallback.*(algorithm set by the user)'
+}
+
+# One file is as it should be, the other one is not: that one alone is told of, and not used.
+test_one_of_two() {
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_machine "$tmp/none" -- && said '^all right$' &&
+        [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] && said "coll:han: $tmp/none on .*: it cannot be read" || return 1
+    run --mca "$file_variable" "$tmp/none" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -qF "$MODEL"
+}
+
+test_bad_machines() {
+    local file_variable=coll_han_machine node
+    test_bad "a missing machine" "$tmp/none" "$tmp/none on $cluster-n0: it cannot be read \(No such.*accepted: a readable file"
+    rules "$tmp/bad" "${MACHINE[@]}" 'up speed 3'
+    test_bad "a bad line of a machine" "$tmp/bad" "$tmp/bad:6: \"speed\" is no field of up; accepted: latency, .*"
+    rules "$tmp/short" "${MACHINE[@]:0:4}"
+    test_bad "a machine without cores" "$tmp/short" "$tmp/short:4: cores has no node; accepted: a number from 1 to 65536"
+    for node in 0 1; do
+        rules "$tmp/$cluster-n$node/same_machine" "${MACHINE[@]}"
+        rules "$tmp/$cluster-n$node/other_machine" "${MACHINE[@]}" "calls step ${node}us"
+    done
+    t_check "machines that are the same on all nodes are used" test_machine_obeyed same_machine
+    test_bad "a machine that is another one on the second node" other_machine \
+        "other_machine on $cluster-n[01]: it is not what it is elsewhere; accepted: the same file on all nodes"
 }
 
 # ---------------------------------------------------------------- refused
@@ -100,9 +156,9 @@ test_left_to_builtin() {            # test_left_to_builtin CALL RULES
 test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
     local file=$1 pattern=$2
     shift 2
-    run --mca "$FILE_VARIABLE" "$file" "$@" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+    run --mca "$file_variable" "$file" "$@" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
         said "coll:han: $pattern; the built-in rules are used$" || return 1
-    run --mca "$FILE_VARIABLE" "$file" "$@" --mca coll_han_verbose 2 -- &&
+    run --mca "$file_variable" "$file" "$@" --mca coll_han_verbose 2 -- &&
         after world bcast | grep -q '(built-in rules:' && after part ibcast | grep -q '(built-in rules:'
 }
 
@@ -110,7 +166,7 @@ test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
 test_strict() {                     # test_strict FILE PATTERN [OPTIONS...]
     local file=$1 pattern=$2 status=0
     shift 2
-    run --mca "$FILE_VARIABLE" "$file" --mca coll_han_rules_strict 1 "$@" -- || status=$?
+    run --mca "$file_variable" "$file" --mca coll_han_rules_strict 1 "$@" -- || status=$?
     ((status != 0 && status != 124 && status != 137)) && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
         said "coll:han: $pattern; coll_han_rules_strict is set: the job ends here$" && ! said '^part$'
 }
@@ -151,7 +207,7 @@ test_all_bad() {
 }
 
 test_obeyed_by() {                  # test_obeyed_by FILE
-    run --mca "$FILE_VARIABLE" "$1" --mca coll_han_verbose 2 -- && said '^all right$' &&
+    run --mca "$file_variable" "$1" --mca coll_han_verbose 2 -- && said '^all right$' &&
         after part ibcast | grep -qF "($1:3:" && after world bcast | grep -qF "($1:3:"
 }
 
@@ -165,12 +221,12 @@ test_no_name() {
 
 # The second job starts in a folder where its file is the same, or another.
 test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
-    run --mca "$FILE_VARIABLE" rules --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
+    run --mca "$file_variable" rules --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
         after merged bcast | grep -qE "$2" && after 'merged again' ibcast | grep -qE "$2"
 }
 
 test_spawn_message() {
-    run --mca "$FILE_VARIABLE" rules -- --spawn "$tmp/with_other" && said '^all right$' &&
+    run --mca "$file_variable" rules -- --spawn "$tmp/with_other" && said '^all right$' &&
         [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] && said 'rules on .*: it is not what it is elsewhere; accepted: '
 }
 
@@ -186,6 +242,7 @@ cd "$(dirname "$0")/$(hostname)" && exec "$@"
 SCRIPT
 chmod 755 "$tmp" "$tmp/in_own_folder"
 rules "$tmp/good" "${GOOD[@]}"
+rules "$tmp/machine" "${MACHINE[@]}"
 for folder in "$cluster-n0" "$cluster-n1" with_same; do
     rules "$tmp/$folder/rules" "${GOOD[@]}"
 done
@@ -196,11 +253,11 @@ export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 t_check "a named file is obeyed, by nonblocking calls and parts of a communicator too" test_obeyed
 t_check "verbose 1 tells once which file is used, and what it was made on" test_told
 t_check "a file is read though signals interrupt that" test_interrupted
-t_check "a good file says nothing" test_silent --mca "$FILE_VARIABLE" "$tmp/good"
+t_check "a good file says nothing" test_silent --mca "$file_variable" "$tmp/good"
 t_check "coll_han_use_dynamic_file_rules 0 switches a file off" \
-    test_not_used --mca "$FILE_VARIABLE" "$tmp/good" --mca coll_han_use_dynamic_file_rules 0
+    test_not_used --mca "$file_variable" "$tmp/good" --mca coll_han_use_dynamic_file_rules 0
 t_check "coll_han_use_dynamic_file_rules 0 switches a bad file off, silently" \
-    test_silent --mca "$FILE_VARIABLE" "$tmp/none" --mca coll_han_use_dynamic_file_rules 0
+    test_silent --mca "$file_variable" "$tmp/none" --mca coll_han_use_dynamic_file_rules 0
 t_check "coll_han_use_dynamic_file_rules 1 without a name: one message" test_no_name
 t_check "what the user sets wins over the file" test_user_wins
 t_check "what the file has no rule for is done by the built-in rules" test_others_by_builtin
@@ -209,6 +266,11 @@ t_check "algorithm=auto leaves a call to the built-in rules" \
 t_check "an algorithm that cannot do a nonblocking call leaves it to the built-in rules" \
     test_left_to_builtin ibcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=pipeline'
 test_all_bad
+t_check "a named machine: the model chooses, for nonblocking calls and parts of a communicator too" test_machine_obeyed "$tmp/machine"
+t_check "a file of rules decides before the model, or leaves it to it" test_rules_before_machine
+t_check "what the user sets wins over the model" test_user_before_machine
+t_check "of two files only the one that cannot be used is not" test_one_of_two
+test_bad_machines
 t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
 t_check "a second job with another file: the built-in rules where both meet" test_spawn with_other '\(built-in rules:'
 t_check "a second job without the file: the built-in rules where both meet" test_spawn with_none '\(built-in rules:'

@@ -65,6 +65,7 @@ static void test_written_and_read(void **state)
 
     (void) state;
     again = machine_of(mca_coll_han_machine_format(&machine, text, sizeof(text)));
+    again.hash = machine.hash; /* of a text that has other blanks, and a comment */
     assert_memory_equal(&machine, &again, sizeof(machine));
     assert_string_equal(text, mca_coll_han_machine_format(&again, once_more, sizeof(once_more)));
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the model chooses, kept: to predict all candidates takes microseconds, to find a choice nanoseconds. Pure.
+ */
+#ifndef MCA_COLL_HAN_CHOICE_H
+#define MCA_COLL_HAN_CHOICE_H
+
+#include "coll_han_machine.h"
+
+/** Choices of a communicator, by all that they depend on but its shape; all zero at first. */
+typedef struct mca_coll_han_choices_t {
+    struct mca_coll_han_choice_t *kept; /**< [HAN_CHOICES_KEPT] */
+    int count;
+} mca_coll_han_choices_t;
+
+enum { HAN_CHOICES_KEPT = 64 };
+
+/** Bytes that count for all of a class: up to a power of two, and up to one and a half of it. */
+size_t mca_coll_han_choice_bytes(size_t bytes);
+
+/**
+ * What the model of a machine chooses for a call. The same on all ranks.
+ *
+ * @param input of a shape that never changes; a choice is made for the bytes of its class
+ * @returns good until the next call; NULL where memory is short
+ */
+const mca_coll_han_params_t *mca_coll_han_choose(mca_coll_han_choices_t *choices, const mca_coll_han_machine_t *machine,
+                                                 const mca_coll_han_input_t *input);
+
+/** Frees what choose made; zeroed ones are fine too. */
+void mca_coll_han_choices_free(mca_coll_han_choices_t *choices);
+
+#endif

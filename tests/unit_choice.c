@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the model chooses, kept. Needs -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc, by which allocations are counted
+ * and made to fail.
+ */
+#include "../coll_han_choice.h"
+
+#include <stdlib.h>
+
+#include "../coll_han_candidates.h"
+#include "../coll_han_model.h"
+#include "unit.h"
+
+static long allocated, refused; /* number of the allocation that fails, from 1; 0: none */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *block, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return ++allocated == refused ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return ++allocated == refused ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    return ++allocated == refused ? NULL : __real_realloc(block, size);
+}
+
+static mca_coll_han_machine_t machine_of(const char *rate)
+{
+    mca_coll_han_machine_t machine;
+    mca_coll_han_text_error_t error;
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "han-machine 1\nlow latency 1us overhead 2us 3us copy 4GB/s\nup latency 10us overhead 8us 9us copy 2GB/s "
+             "rate %s eager 64K rendezvous 40us\nmemory copy 2GB/s reduce 8GB/s\ncores node 8\n",
+             rate);
+    assert_int_equal(0, mca_coll_han_machine_parse(&machine, text, strlen(text), &error));
+    return machine;
+}
+
+static mca_coll_han_input_t input_of(mca_coll_han_collective_t collective, size_t bytes)
+{
+    mca_coll_han_input_t input = mca_coll_han_input_good(collective);
+
+    input.nodes = 8;
+    input.ppn = 4;
+    input.bytes = bytes;
+    return input;
+}
+
+static void test_classes(void **state)
+{
+    static const size_t rows[][2]
+        = { { 1, 1 },       { 2, 2 },       { 3, 3 },         { 4, 4 },         { 5, 6 },
+            { 6, 6 },       { 7, 8 },       { 8, 8 },         { 9, 12 },        { 4095, 4096 },
+            { 4097, 6144 }, { 6145, 8192 }, { 65536, 65536 }, { 65537, 98304 }, { SIZE_MAX, SIZE_MAX } };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        assert_int_equal(mca_coll_han_choice_bytes(rows[i][0]), rows[i][1]);
+    }
+}
+
+/* Of all collectives and forms and sizes, what is chosen is what the pick among all candidates would be. */
+static void test_is_the_pick(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    mca_coll_han_choices_t choices = { NULL, 0 };
+
+    (void) state;
+    for (int round = 0; round < 2; ++round) { /* kept, or made again where there were too many */
+        for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
+            for (size_t bytes = 1; bytes <= (size_t) 1 << 26; bytes *= 2) {
+                mca_coll_han_candidates_t what
+                    = { .input = input_of(c, bytes), .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 2 };
+                mca_coll_han_params_t *params;
+                const long count = mca_coll_han_candidates_make(&what, &params);
+                mca_coll_han_times_t *times = malloc((size_t) count * sizeof(*times));
+                const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &what.input), *pick;
+                char mine[HAN_CANDIDATE_TEXT], wanted[HAN_CANDIDATE_TEXT];
+
+                for (long i = 0; i < count; ++i) {
+                    times[i] = mca_coll_han_predict(&machine, &what.input, &params[i]);
+                }
+                pick = &params[mca_coll_han_pick(times, count)];
+                assert_non_null(chosen);
+                assert_non_null(chosen->why);
+                assert_string_equal(mca_coll_han_candidate_text(c, pick, wanted),
+                                    mca_coll_han_candidate_text(c, chosen, mine));
+                assert_true(mca_coll_han_fits(chosen->algorithm, &what.input));
+                free(times);
+                free(params);
+            }
+        }
+    }
+    mca_coll_han_choices_free(&choices);
+}
+
+static void test_machines_differ(void **state)
+{
+    const mca_coll_han_machine_t slow = machine_of("2MB/s"), fast = machine_of("50GB/s");
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 16 << 10);
+    mca_coll_han_choices_t on_slow = { NULL, 0 }, on_fast = { NULL, 0 };
+
+    (void) state;
+    assert_int_equal(mca_coll_han_choose(&on_slow, &slow, &input)->ibalg, ADAPT_TREE_PIPELINE);
+    assert_int_not_equal(mca_coll_han_choose(&on_fast, &fast, &input)->ibalg, ADAPT_TREE_PIPELINE);
+    mca_coll_han_choices_free(&on_slow);
+    mca_coll_han_choices_free(&on_fast);
+}
+
+/* What differs in anything that a choice depends on is another one. */
+static void test_calls_that_differ(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    mca_coll_han_input_t input = input_of(HAN_ALLREDUCE, 1 << 20);
+    mca_coll_han_choices_t choices = { NULL, 0 };
+    const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &input);
+    mca_coll_han_algorithm_id_t whole = chosen->algorithm;
+
+    (void) state;
+    assert_true(HAN_UP_ALLREDUCE == whole || HAN_PIPELINE == whole);
+    input.flat = true; /* no sub-communicators */
+    chosen = mca_coll_han_choose(&choices, &machine, &input);
+    assert_true(mca_coll_han_fits(chosen->algorithm, &input));
+    input.flat = false;
+    input.form = HAN_NONBLOCKING;
+    chosen = mca_coll_han_choose(&choices, &machine, &input);
+    assert_true(mca_coll_han_fits(chosen->algorithm, &input));
+    input.form = HAN_BLOCKING;
+    assert_int_equal(whole, mca_coll_han_choose(&choices, &machine, &input)->algorithm);
+    assert_int_equal(choices.count, 3);
+    mca_coll_han_choices_free(&choices);
+}
+
+static void test_kept(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    const mca_coll_han_input_t input = input_of(HAN_REDUCE, 3000), same_class = input_of(HAN_REDUCE, 2500);
+    mca_coll_han_choices_t choices = { NULL, 0 };
+    const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &input);
+    const long before = allocated;
+
+    (void) state;
+    assert_ptr_equal(chosen, mca_coll_han_choose(&choices, &machine, &same_class));
+    assert_int_equal(before, allocated);
+    mca_coll_han_choices_free(&choices);
+}
+
+static void test_no_memory(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 1 << 20);
+    mca_coll_han_choices_t choices = { NULL, 0 };
+
+    (void) state;
+    for (long number = 1;; ++number) {
+        const mca_coll_han_params_t *chosen;
+
+        allocated = 0;
+        refused = number;
+        chosen = mca_coll_han_choose(&choices, &machine, &input);
+        refused = 0;
+        if (NULL != chosen) {
+            assert_true(2 < number);
+            break;
+        }
+        mca_coll_han_choices_free(&choices);
+    }
+    mca_coll_han_choices_free(&choices);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_is_the_pick),
+        cmocka_unit_test(test_machines_differ),
+        cmocka_unit_test(test_calls_that_differ),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_no_memory),
+    };
+
+    return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
+}
