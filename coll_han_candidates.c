@@ -49,12 +49,6 @@ static void add(struct list *list, mca_coll_han_params_t params)
     list->params[list->count++] = params;
 }
 
-/* Goes up a tree only: its tree and segments are called otherwise. */
-static bool goes_up(mca_coll_han_collective_t collective)
-{
-    return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
-}
-
 /* The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last. */
 static size_t next_segment(size_t segment, size_t bytes)
 {
@@ -212,7 +206,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     const mca_coll_han_algorithm_id_t algorithm = params->algorithm;
     const bool levels = HAN_SIMPLE == algorithm || HAN_PIPELINE == algorithm || HAN_UP_ALLREDUCE == algorithm;
     const bool inner = HAN_TREE == algorithm || HAN_RING == algorithm || HAN_UP_ALLREDUCE == algorithm;
-    const char *up = goes_up(collective) ? "ir" : "ib";
+    const char *up = mca_coll_han_goes_up(collective) ? "ir" : "ib";
 
     text[0] = '\0';
     append(text, "%s", mca_coll_han_algorithms[algorithm].name);

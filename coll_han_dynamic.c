@@ -236,8 +236,7 @@ static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
 /* Up to this many ranks of a node are served by its leader, one after another. */
 enum { FEW_RANKS = 8 };
 
-/* What goes up a tree only, and comes down none. */
-static bool goes_up(mca_coll_han_collective_t collective)
+bool mca_coll_han_goes_up(mca_coll_han_collective_t collective)
 {
     return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
 }
@@ -269,7 +268,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.algorithm = substitute(input, params.algorithm);
         params.why = "the algorithm does not serve this call";
     }
-    if (HAN_TREE == params.algorithm && goes_up(input->collective)) {
+    if (HAN_TREE == params.algorithm && mca_coll_han_goes_up(input->collective)) {
         /* A tree is one tree, whichever way. */
         params.ibalg = params.iralg;
         params.ibs = params.irs;

@@ -133,6 +133,9 @@ typedef struct mca_coll_han_settings_t {
 /** An input that no algorithm for the collective declines. */
 mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collective);
 
+/** Whether a collective goes up trees only: then its tree and segments are iralg and irs, else ibalg and ibs. */
+bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
+
 /** Whether an algorithm serves a call: its preconditions. */
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);
 

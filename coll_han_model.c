@@ -567,16 +567,10 @@ static bool synchronises(mca_coll_han_collective_t collective)
     }
 }
 
-/* Goes up a tree only: its fields are called otherwise. */
-static bool goes_up(mca_coll_han_collective_t collective)
-{
-    return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
-}
-
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
                                           const mca_coll_han_params_t *params)
 {
-    const bool up = goes_up(input->collective);
+    const bool up = mca_coll_han_goes_up(input->collective);
     const struct call call = { .machine = machine,
                                .input = input,
                                .params = params,
