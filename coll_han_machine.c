@@ -85,38 +85,46 @@ static bool get_thousandths(const char **text, uint64_t *value)
     return *text != start && '.' != (*text)[-1];
 }
 
-/* The number in front of a unit, times what the unit is worth. */
-static bool get_with_unit(const char *text, const char *const *units, const uint64_t *worth, uint64_t *value)
+/* Units from small to large, each worth a thousand of the one before; times from picoseconds, rates from bytes. */
+enum { UNITS = 5 };
+static const char *const units[][UNITS] = {
+    [TIME] = { "ps", "ns", "us", "ms", "s" },
+    [RATE] = { "B/s", "KB/s", "MB/s", "GB/s", "TB/s" },
+};
+
+/* A number with its unit behind it, in thousandths of the smallest. */
+static bool get_with_unit(enum type type, const char *text, uint64_t *value)
 {
+    int unit = 0;
+
     if (!get_thousandths(&text, value)) {
         return false;
     }
-    for (int i = 0; NULL != units[i]; ++i) {
-        if (0 == strcmp(units[i], text)) {
-            return !__builtin_mul_overflow(*value, worth[i], value);
+    while (UNITS > unit && 0 != strcmp(units[type][unit], text)) {
+        ++unit;
+    }
+    for (int i = 0; i < unit && UNITS > unit; ++i) {
+        if (__builtin_mul_overflow(*value, UINT64_C(1000), value)) {
+            return false;
         }
     }
-    return false;
+    return UNITS > unit;
 }
 
 static bool get_value(enum type type, const char *text, uint64_t *value)
 {
-    static const char *const times[] = { "ps", "ns", "us", "ms", "s", NULL };
-    static const uint64_t picoseconds[] = { 1, 1000, 1000000, 1000000000, UINT64_C(1000000000000) };
-    static const char *const rates[] = { "B/s", "KB/s", "MB/s", "GB/s", "TB/s", NULL };
-    static const uint64_t bytes[] = { 1, 1000, 1000000, 1000000000, UINT64_C(1000000000000) };
     size_t number;
 
     switch (type) {
     case TIME:
-        if (!get_with_unit(text, times, picoseconds, value)) {
+        if (!get_with_unit(type, text, value)) {
             return false;
         }
         *value /= 1000;
         return true;
     case RATE:
         /* Thousandths of a byte a second become picoseconds a KiB. */
-        if (!get_with_unit(text, rates, bytes, value) || 1000 > *value) {
+        if (!get_with_unit(type, text, value) || 1000 > *value) {
             return false;
         }
         *value = UINT64_C(1024000000000000000) / *value;
@@ -130,21 +138,9 @@ static bool get_value(enum type type, const char *text, uint64_t *value)
     }
 }
 
-static void put(mca_coll_han_machine_t *machine, const struct field *field, uint64_t value)
+static uint64_t *value_in(mca_coll_han_machine_t *machine, const struct field *field)
 {
-    if (CORES == field->type) {
-        machine->cores = (int) value;
-    } else {
-        memcpy((char *) machine + field->offset, &value, sizeof(value));
-    }
-}
-
-static uint64_t get(const mca_coll_han_machine_t *machine, const struct field *field)
-{
-    uint64_t value;
-
-    memcpy(&value, (const char *) machine + field->offset, sizeof(value));
-    return CORES == field->type ? (uint64_t) machine->cores : value;
+    return (uint64_t *) (void *) ((char *) machine + field->offset);
 }
 
 static bool is(const char *word, const char *name)
@@ -173,29 +169,34 @@ static int unknown(struct parser *parser, const char *record, const char *word)
     return -1;
 }
 
+/* The place of a record's field, of its first one where no name is given; FIELDS where there is none. */
+static int find(const char *record, const char *name)
+{
+    int field = 0;
+
+    while (FIELDS > field && !(is(record, fields[field].record) && (NULL == name || is(name, fields[field].name)))) {
+        ++field;
+    }
+    return field;
+}
+
 /* "FIELD VALUE ..." of a record. */
 static int take_line(void *context, int line, char *text)
 {
     struct parser *parser = context;
-    char *rest = text;
-    const char *record = strtok_r(rest, HAN_TEXT_BLANK, &rest), *word;
-    int field = 0;
+    char *rest;
+    const char *record = strtok_r(text, HAN_TEXT_BLANK, &rest), *word;
 
     (void) line;
-    while (FIELDS > field && !is(record, fields[field].record)) {
-        ++field;
-    }
-    if (FIELDS == field) {
+    if (FIELDS == find(record, NULL)) {
         return unknown(parser, NULL, record);
     }
     while (NULL != (word = strtok_r(NULL, HAN_TEXT_BLANK, &rest))) {
+        int field = find(record, word);
+
         if (is(word, "shared") && is(record, "cores")) {
             parser->machine->shared = true;
             continue;
-        }
-        field = 0;
-        while (FIELDS > field && !(is(record, fields[field].record) && is(word, fields[field].name))) {
-            ++field;
         }
         if (FIELDS == field) {
             return unknown(parser, record, word);
@@ -212,7 +213,7 @@ static int take_line(void *context, int line, char *text)
                 return mca_coll_han_text_wrong(parser->error, "%s %s %.60s; accepted: %s", record, word,
                                                NULL == value ? "has no value" : value, accepted[fields[field].type]);
             }
-            put(parser->machine, &fields[field], number);
+            *value_in(parser->machine, &fields[field]) = number;
             parser->seen[field] = true;
             ++field;
         } while (FIELDS > field && NULL == fields[field].name);
@@ -228,7 +229,7 @@ int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text
     memset(machine, 0, sizeof(*machine));
     memset(error, 0, sizeof(*error));
     for (int i = 0; i < FIELDS; ++i) {
-        put(machine, &fields[i], fields[i].missing);
+        *value_in(machine, &fields[i]) = fields[i].missing;
     }
     if (0 != mca_coll_han_text_lines("han-machine", HAN_MACHINE_VERSION, text, length, error, take_line, &parser)) {
         return -1;
@@ -273,29 +274,26 @@ static void print_thousandths(char text[64], uint64_t value, const char *unit)
 }
 
 /* A number of the smallest unit, in the largest one of which there is at least one. */
-static void print_in_units(char text[64], uint64_t value, const char *const *units, int count)
+static void print_with_unit(char text[64], enum type type, uint64_t value)
 {
     uint64_t worth = 1;
     int unit = 0;
 
-    while (unit + 1 < count && value / 1000 >= worth) {
+    while (unit + 1 < UNITS && value / 1000 >= worth) {
         worth *= 1000;
         ++unit;
     }
-    print_thousandths(text, 0 == unit ? 1000 * value : value / (worth / 1000), units[unit]);
+    print_thousandths(text, 0 == unit ? 1000 * value : value / (worth / 1000), units[type][unit]);
 }
 
 static void print_value(char text[64], enum type type, uint64_t value)
 {
-    static const char *const times[] = { "ps", "ns", "us", "ms", "s" };
-    static const char *const rates[] = { "B/s", "KB/s", "MB/s", "GB/s", "TB/s" };
-
     switch (type) {
     case TIME:
-        print_in_units(text, value, times, 5);
+        print_with_unit(text, type, value);
         break;
     case RATE:
-        print_in_units(text, UINT64_C(1024000000000000) / (0 == value ? 1 : value), rates, 5);
+        print_with_unit(text, type, UINT64_C(1024000000000000) / (0 == value ? 1 : value));
         break;
     default:
         snprintf(text, 64, "%" PRIu64, value);
@@ -304,11 +302,12 @@ static void print_value(char text[64], enum type type, uint64_t value)
 
 char *mca_coll_han_machine_format(const mca_coll_han_machine_t *machine, char *text, size_t length)
 {
+    mca_coll_han_machine_t copy = *machine; /* fields are found for reading and for writing alike */
     size_t used = (size_t) snprintf(text, length, "han-machine %d", HAN_MACHINE_VERSION);
     const char *record = "";
 
     for (int i = 0; i < FIELDS; ++i) {
-        const uint64_t value = get(machine, &fields[i]);
+        const uint64_t value = *value_in(&copy, &fields[i]);
         const char *const name = fields[i].name;
         char number[64];
 

@@ -38,7 +38,7 @@ typedef struct mca_coll_han_machine_t {
     uint64_t share;  /**< work of a rank to take part in a collective by shared memory */
     uint64_t wake;   /**< where ranks share cores: until a rank runs that something has come for, */
     uint64_t turn;   /**< and more for each rank that its core has */
-    int cores;       /**< of a node, */
+    uint64_t cores;  /**< of a node, */
     bool shared;     /**< or of all nodes together: they are virtual */
     uint64_t hash;   /**< of the text; never 0 */
 } mca_coll_han_machine_t;

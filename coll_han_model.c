@@ -581,7 +581,7 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs };
     const struct cost cost = cost_of(&call);
-    const uint64_t cores = times((uint64_t) machine->cores, machine->shared ? 1 : call.nodes);
+    const uint64_t cores = times(machine->cores, machine->shared ? 1 : call.nodes);
     const uint64_t per_core = divide(call.ranks, cores);
     /* Who has a core for itself waits and sees. */
     const uint64_t hop = 1 < per_core ? sum(machine->wake, times(per_core, machine->turn)) : 0;
