@@ -6,7 +6,7 @@
 #ifndef MCA_COLL_HAN_CHOICE_H
 #define MCA_COLL_HAN_CHOICE_H
 
-#include "coll_han_machine.h"
+#include "coll_han_model.h"
 
 /** Choices of a communicator, by all that they depend on but its shape; all zero at first. */
 typedef struct mca_coll_han_choices_t {
@@ -18,6 +18,17 @@ enum { HAN_CHOICES_KEPT = 64 };
 
 /** Bytes that count for all of a class: up to a power of two, and up to one and a half of it. */
 size_t mca_coll_han_choice_bytes(size_t bytes);
+
+/**
+ * All candidates for a call, and what the model of a machine predicts of each: what it chooses is their pick.
+ *
+ * @param input its bytes become those of its class
+ * @param params gets memory, to be freed
+ * @param times the same
+ * @returns how many there are; -1 where memory is short (then there is nothing to free)
+ */
+long mca_coll_han_choice_candidates(const mca_coll_han_machine_t *machine, mca_coll_han_input_t input,
+                                    mca_coll_han_params_t **params, mca_coll_han_times_t **times);
 
 /**
  * What the model of a machine chooses for a call. The same on all ranks.

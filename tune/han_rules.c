@@ -6,7 +6,7 @@
 #include "han_rules.h"
 
 #include "coll_han_candidates.h"
-#include "coll_han_model.h"
+#include "coll_han_choice.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static void usage(FILE *out)
         "      Which rule decides a call, of the file or, where it has none or there is no FILE, of the built-in\n"
         "      ones; what it says, and which rules come next. K, M, G may follow bytes. ORDER: consecutive (the\n"
         "      default: every node holds consecutive ranks), scattered. FORM: blocking (the default), nonblocking,\n"
-        "      persistent. With --machine FILE: what the model of that machine says, the best five candidates.\n"
+        "      persistent. With --machine FILE: the best five candidates of the model of that machine, for the\n"
+        "      bytes of their class: up to a power of two, and up to one and a half of it.\n"
         "\n"
         "  han_rules builtin\n"
         "      Prints the built-in rules: to begin a file with.\n"
@@ -187,18 +188,13 @@ static int explain(const char *path, const mca_coll_han_input_t *input)
 /* The model's best candidates: those with the smallest worse regret, one after another. */
 static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input)
 {
-    const mca_coll_han_candidates_t what
-        = { .input = *input, .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 1 < input->ppn ? 2 : 1 };
-    mca_coll_han_params_t *candidates = NULL;
-    long count = mca_coll_han_candidates_make(&what, &candidates);
-    mca_coll_han_times_t *times = 0 > count ? NULL : malloc((size_t) count * sizeof(*times));
+    mca_coll_han_params_t *candidates;
+    mca_coll_han_times_t *times;
+    long count = mca_coll_han_choice_candidates(machine, *input, &candidates, &times);
 
-    if (NULL == times) {
+    if (0 > count) {
         fprintf(stderr, "han_rules: memory is short\n");
         exit(BAD_FILE);
-    }
-    for (long i = 0; i < count; ++i) {
-        times[i] = mca_coll_han_predict(machine, input, &candidates[i]);
     }
     printf("%-8s %12s %12s\n", "model", "single, us", "in a row, us");
     for (int place = 0; place < BEST && 0 < count; ++place) {
