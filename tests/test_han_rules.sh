@@ -287,6 +287,8 @@ t_check "regret tells of a missing column" test_regret_refused 'table:1: there i
 t_check "regret tells of an empty table" test_regret_refused 'table:1: there is no column nodes' ''
 t_check "regret tells of an unknown algorithm" test_regret_refused 'table:2: algorithm=best' "${MEASURED[@]}" 4,1,slot,1,bcast,8,best,1,1,0,1,1
 t_check "regret tells of a time that is none" test_regret_refused 'table:2: a time is not above 0' "${MEASURED[@]}" 4,1,slot,1,bcast,8,tree,x,1,0,1,1
+t_check "regret tells of a short line behind a good one" test_regret_refused 'table:3: there is no field map' "${MEASURED[@]}" 4,1,slot,1,bcast,8,fallback,1,1,0,1,1 4,1
+t_check "regret tells of a line for all collectives" test_regret_refused 'table:2: no single collective: *' "${MEASURED[@]}" '4,1,slot,1,*,8,fallback,1,1,0,1,1'
 t_check "regret tells of a short line" test_regret_refused 'table:2: there is no field algorithm' "${MEASURED[@]}" 4,1,slot,1,bcast,8
 t_check "regret without a machine: exit code 2" test_use 'regret wants --machine' regret "$tmp/good"
 t_check "regret without a table: exit code 2" test_use 'regret wants a table of candidates' regret --machine "$tmp/good"

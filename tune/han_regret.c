@@ -19,7 +19,6 @@ struct candidate {
     mca_coll_han_params_t params;
     char *text;
     double measured[CLOCKS]; /* us */
-    mca_coll_han_times_t predicted;
 };
 
 /* Lines of one call. */
@@ -27,6 +26,7 @@ struct point {
     mca_coll_han_input_t input;
     char rate[32];
     struct candidate *candidates; /* [count], the first is the fallback */
+    mca_coll_han_times_t *times;  /* [count] that are predicted */
     long count, room;
 };
 
@@ -58,7 +58,7 @@ static int wrong_line(const struct file *file, const char *what, const char *whi
 
 /* ---- reading ---- */
 
-/* The fields of the next line; NULL at the end. */
+/* How many fields the next line has; 0 at the end. */
 static int next_line(struct file *file, char *line, int length, char *fields[MOST_FIELDS])
 {
     int count = 0;
@@ -108,23 +108,13 @@ static int read_params(const struct file *file, const char *collective, const ch
     }
     candidate->params = rules.rules[0].params;
     candidate->params.why = NULL;
-    *number = HAN_BCAST;
-    while (rules.rules[0].collectives != UINT64_C(1) << *number) {
-        ++*number;
-    }
+    *number = collective_of(&rules.rules[0]);
     mca_coll_han_rules_free(&rules);
-    return 0;
+    return HAN_COLLECTIVE_COUNT == *number ? wrong_line(file, "no single collective: ", collective) : 0;
 }
 
-static void need(const void *memory)
-{
-    if (NULL == memory) {
-        fprintf(stderr, "han_rules: memory is short\n");
-        exit(BAD_FILE);
-    }
-}
-
-static int add_candidate(struct point *point, const struct file *file, char *const fields[])
+static int add_candidate(struct point *point, const struct file *file, const mca_coll_han_machine_t *machine,
+                         char *const fields[])
 {
     const int *const at = file->columns;
     struct candidate candidate = { .text = NULL };
@@ -151,11 +141,11 @@ static int add_candidate(struct point *point, const struct file *file, char *con
     }
     if (point->count == point->room) {
         point->room = 0 == point->room ? 64 : 2 * point->room;
-        point->candidates = realloc(point->candidates, (size_t) point->room * sizeof(candidate));
-        need(point->candidates);
+        point->candidates = need(realloc(point->candidates, (size_t) point->room * sizeof(*point->candidates)));
+        point->times = need(realloc(point->times, (size_t) point->room * sizeof(*point->times)));
     }
-    candidate.text = strdup(fields[at[ALGORITHM]]);
-    need(candidate.text);
+    candidate.text = need(strdup(fields[at[ALGORITHM]]));
+    point->times[point->count] = mca_coll_han_predict(machine, &point->input, &candidate.params);
     point->candidates[point->count++] = candidate;
     return 0;
 }
@@ -170,16 +160,9 @@ static void clear(struct point *point)
 
 /* ---- judging ---- */
 
-static void predict(struct point *point, const mca_coll_han_machine_t *machine)
+static uint64_t predicted(const struct point *point, long candidate, int clock)
 {
-    for (long i = 0; i < point->count; ++i) {
-        point->candidates[i].predicted = mca_coll_han_predict(machine, &point->input, &point->candidates[i].params);
-    }
-}
-
-static uint64_t predicted(const struct candidate *candidate, int clock)
-{
-    return SINGLE == clock ? candidate->predicted.single : candidate->predicted.row;
+    return SINGLE == clock ? point->times[candidate].single : point->times[candidate].row;
 }
 
 /* By one clock alone: the first of the fastest. */
@@ -188,43 +171,36 @@ static long fastest(const struct point *point, int clock)
     long best = 0;
 
     for (long i = 1; i < point->count; ++i) {
-        best = predicted(&point->candidates[i], clock) < predicted(&point->candidates[best], clock) ? i : best;
+        best = predicted(point, i, clock) < predicted(point, best, clock) ? i : best;
     }
     return best;
 }
 
-static long pick_for_both(const struct point *point)
+/* The one that was measured to be. */
+static long best_of(const struct point *point, int clock)
 {
-    mca_coll_han_times_t *times = malloc((size_t) point->count * sizeof(*times));
-    long pick;
+    long best = 0;
 
-    need(times);
-    for (long i = 0; i < point->count; ++i) {
-        times[i] = point->candidates[i].predicted;
+    for (long i = 1; i < point->count; ++i) {
+        best = point->candidates[i].measured[clock] < point->candidates[best].measured[clock] ? i : best;
     }
-    pick = mca_coll_han_pick(times, point->count);
-    free(times);
-    return pick;
+    return best;
 }
 
 /* What the picks take, over the best; more about those that are far off, or of all. */
 static void judge(const struct point *point, struct summary *summary, bool all)
 {
     static const char *const clock_names[] = { "single", "row" };
-    const struct candidate *const both = &point->candidates[pick_for_both(point)];
+    const struct candidate *const both = &point->candidates[mca_coll_han_pick(point->times, point->count)];
 
     ++summary->points;
     for (int clock = 0; clock < CLOCKS; ++clock) {
-        const struct candidate *const own = &point->candidates[fastest(point, clock)];
-        const struct candidate *best = &point->candidates[0];
-        double regret;
+        const long own = fastest(point, clock), best = best_of(point, clock);
+        const double measured = point->candidates[own].measured[clock], least = point->candidates[best].measured[clock];
+        const double regret = measured / least;
 
-        for (long i = 1; i < point->count; ++i) {
-            best = point->candidates[i].measured[clock] < best->measured[clock] ? &point->candidates[i] : best;
-        }
-        regret = own->measured[clock] / best->measured[clock];
         summary->own[clock] += regret;
-        summary->pick[clock] += both->measured[clock] / best->measured[clock];
+        summary->pick[clock] += both->measured[clock] / least;
         summary->gain[clock] += log(both->measured[clock] / point->candidates[0].measured[clock]);
         summary->far[clock] += 1.25 < regret;
         if (all || 1.25 < regret) {
@@ -232,8 +208,8 @@ static void judge(const struct point *point, struct summary *summary, bool all)
                    "%.1f)\n",
                    point->input.nodes, point->input.ppn, point->rate,
                    mca_coll_han_collective_names[point->input.collective], point->input.bytes, clock_names[clock],
-                   regret, own->text, own->measured[clock], 1e-6 * (double) predicted(own, clock), best->text,
-                   best->measured[clock], 1e-6 * (double) predicted(best, clock));
+                   regret, point->candidates[own].text, measured, 1e-6 * (double) predicted(point, own, clock),
+                   point->candidates[best].text, least, 1e-6 * (double) predicted(point, best, clock));
         }
     }
 }
@@ -276,25 +252,28 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
     rc = read_header(&file);
     while (0 == rc) {
         count = next_line(&file, line, sizeof(line), fields);
+        for (int column = 0; column < COLUMNS && 0 < count && 0 == rc; ++column) {
+            rc = file.columns[column] < count ? 0 : wrong_line(&file, "there is no field ", columns[column]);
+        }
+        if (0 != rc) {
+            break;
+        }
         /* Lines of one call follow one another, the fallback's first. */
         if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file.columns[ALGORITHM]]))) {
-            predict(&point, machine);
             judge(&point, &summaries[point.input.collective], all);
             clear(&point);
         }
         if (0 == count) {
             break;
         }
-        for (int column = 0; column < COLUMNS && 0 == rc; ++column) {
-            rc = file.columns[column] < count ? 0 : wrong_line(&file, "there is no field ", columns[column]);
-        }
-        if (0 == rc && (NULL == rate || 0 == strcmp(rate, fields[file.columns[RATE]]))) {
-            rc = add_candidate(&point, &file, fields);
+        if (NULL == rate || 0 == strcmp(rate, fields[file.columns[RATE]])) {
+            rc = add_candidate(&point, &file, machine, fields);
         }
     }
     fclose(file.stream);
     clear(&point);
     free(point.candidates);
+    free(point.times);
     if (0 != rc) {
         return BAD_FILE;
     }

@@ -48,6 +48,25 @@ static void usage(FILE *out)
         out);
 }
 
+void *need(void *memory)
+{
+    if (NULL == memory) {
+        fprintf(stderr, "han_rules: memory is short\n");
+        exit(BAD_FILE);
+    }
+    return memory;
+}
+
+mca_coll_han_collective_t collective_of(const mca_coll_han_rule_t *rule)
+{
+    int collective = 0;
+
+    while (HAN_COLLECTIVE_COUNT > collective && rule->collectives != UINT64_C(1) << collective) {
+        ++collective;
+    }
+    return (mca_coll_han_collective_t) collective;
+}
+
 static int bad_use(const char *what, const char *which)
 {
     fprintf(stderr, "han_rules: %s%s; --help tells more\n", what, which);
@@ -116,14 +135,10 @@ static void print_rule(const char *place, const struct ranked *ranked)
 /* Shows the nearest rules of a table. Returns the nearest; NULL where the table has none. */
 static const mca_coll_han_rule_t *explain_table(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input)
 {
-    struct ranked *ranked = malloc((rules->count + 1) * sizeof(*ranked));
+    struct ranked *ranked = need(malloc((rules->count + 1) * sizeof(*ranked)));
     const mca_coll_han_rule_t *nearest;
     size_t count = 0;
 
-    if (NULL == ranked) {
-        fprintf(stderr, "han_rules: memory is short\n");
-        exit(BAD_FILE);
-    }
     for (size_t i = 0; i < rules->count; ++i) {
         if (mca_coll_han_rule_serves(&rules->rules[i], input)) {
             ranked[count++] = (struct ranked){ &rules->rules[i], mca_coll_han_rule_distance(&rules->rules[i], input) };
@@ -192,10 +207,7 @@ static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_h
     mca_coll_han_times_t *times;
     long count = mca_coll_han_choice_candidates(machine, *input, &candidates, &times);
 
-    if (0 > count) {
-        fprintf(stderr, "han_rules: memory is short\n");
-        exit(BAD_FILE);
-    }
+    need(0 > count ? NULL : candidates);
     printf("%-8s %12s %12s\n", "model", "single, us", "in a row, us");
     for (int place = 0; place < BEST && 0 < count; ++place) {
         const long pick = mca_coll_han_pick(times, count);
@@ -230,9 +242,7 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[])
         return bad_use(error.what, "");
     }
     rule = rules.rules;
-    while (HAN_COLLECTIVE_COUNT > input->collective && rule->collectives != UINT64_C(1) << input->collective) {
-        ++input->collective;
-    }
+    input->collective = collective_of(rule);
     input->nodes = (int) rule->nodes.low;
     input->ppn = (int) rule->ppn.low;
     input->bytes = rule->bytes.low;

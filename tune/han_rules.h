@@ -12,6 +12,12 @@
 /** Exit codes. */
 enum { GOOD = 0, BAD_FILE = 1, BAD_USE = 2 };
 
+/** Ends the program where memory is short. Returns it. */
+void *need(void *memory);
+
+/** The one collective of a rule; HAN_COLLECTIVE_COUNT where there are several. */
+mca_coll_han_collective_t collective_of(const mca_coll_han_rule_t *rule);
+
 /** Prints a file of Open MPI's own HAN as rules; what cannot be told by them goes to standard error. */
 int convert(const char *path);
 
