@@ -264,11 +264,11 @@ shapes=4x4,4x1
 rates=none,200mbit
 
 usage_machines() {
-    cat <<'END'
+    cat <<END
   --shapes LIST         NODESxRANKS, as in 4x4,8x2,4x4:node; a word behind the colon maps
+                        the ranks (default $shapes)
+  --rates LIST          of the links, as \`vcluster up\` takes them (default $rates)
 END
-    printf '%24sthe ranks (default %s)\n' '' "$shapes"
-    printf '  --rates LIST          of the links, as `vcluster up` takes them (default %s)\n' "$rates"
 }
 
 machines_option() {                 # machines_option OPTION VALUE; 1 if it is none of them
@@ -461,7 +461,7 @@ measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
     for collective in "${collectives[@]}"; do
         for name in "${order[@]}"; do
             [[ " ${running[*]} " == *" $name "* ]] || continue
-            progress "round $((round + 1)) of $rounds, $collective, $name;" \
+            progress "round $((round + 1)) of $rounds, ${collective/*,*/all collectives}, $name;" \
                 "$((budget > SECONDS ? budget - SECONDS : 0)) s left"
             where_to=$name@$collective@$round
             bench_on "$name" "$collective" "$limit" --samples "$work/samples.$where_to" \
