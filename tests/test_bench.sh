@@ -326,6 +326,15 @@ t_board bcast,8,1,50,100,120,40,tree,1.1,- -- --against "$work/before.csv"
 ((code == 0))
 t_result $? 'board finds nothing slower where nothing has changed'
 
+t_board bcast,8,1,90,100,120,40,tree,-,- bcast,1024,1,90,-,100,-,-,1.1,- -- --against "$work/before.csv"
+[[ $code == 0 ]] && grep -qx '1 points were measured in one round only, and are not compared' "$work/out" &&
+    grep -q '^0 of 1 points slower' "$work/out"
+t_result $? 'board does not compare a point whose noise it has not measured'
+
+t_board bcast,8,1,90,100,120,40,tree,-,- -- --against "$work/before.csv"
+[[ $code == 1 ]] && grep -qx 'no point can be compared' "$work/out"
+t_result $? 'board fails where there is nothing to compare'
+
 t_board bcast,8,1,50,100,120,-,-,1.1,- reduce,8,1,-,110,100,-,-,-,- --
 [[ $code == 1 ]] && grep -q '^ours gave wrong values.*: reduce, 8 B, single calls' "$work/out"
 t_result $? 'board fails where ours gave wrong values'
