@@ -7,9 +7,9 @@
 #ifndef MCA_COLL_HAN_H
 #define MCA_COLL_HAN_H
 
-#include <limits.h>
-
 #include "coll_han_compat.h"
+
+#include <limits.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -53,7 +53,7 @@ typedef struct mca_coll_han_component_t {
     int start;          /**< see han_module_t.levels_wanted */
     int output;         /**< stream of verbose and error messages */
     char *rules_file;   /**< name of the user's file of rules; NULL: none */
-    char *machine_file; /**< name of the file with the user's machine; NULL: none */
+    char *machine_file; /**< name of the file with the user's machine, or COLL_VARIABLE_AUTO; NULL: none */
     int use_rules_file; /**< HAN_AUTO: where one is named */
     int rules_strict;   /**< end the job where the file cannot be used */
     mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
@@ -231,6 +231,16 @@ void *mca_coll_han_module_scratch(han_module_t *module, size_t bytes);
 /** The end of a call that has taken scratch memory: a little is kept for the next one, much is freed. */
 void mca_coll_han_module_scratch_release(han_module_t *module);
 
+/* -- coll_han_measure.c -------------------------------------------------------------------------------------------- */
+
+/**
+ * Finds out what machine this is. Collective over the module's communicator; makes its topology. It takes some 20 ms,
+ * whatever the network, and the time to connect some leaders.
+ *
+ * @param machine the same on all ranks
+ */
+int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine);
+
 /* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
 
 /** Reads the built-in rules; when the component opens. */
@@ -240,12 +250,13 @@ void mca_coll_han_table_open(void);
 void mca_coll_han_table_close(void);
 
 /**
- * Settles whether the rules of the user's file are used, for all ranks of the job: in MPI_Init, collective over
- * MPI_COMM_WORLD. Nothing is done where no file is named, which all ranks of a job must agree on as on all parameters.
+ * Settles whether the user's files are used, for all ranks of the job, and measures the machine where that is wanted: in
+ * MPI_Init, collective over MPI_COMM_WORLD. Nothing is done where no file is named, which all ranks of a job must agree
+ * on as on all parameters.
  *
  * @returns an error only where communication fails; a bad file is told, once, and is not used
  */
-int mca_coll_han_table_settle_job(const han_module_t *module);
+int mca_coll_han_table_settle_job(han_module_t *module);
 
 /**
  * Settles the same for a communicator, at the first call; without communication where all ranks are of one job.

@@ -150,8 +150,9 @@ static int register_rules(void)
     if (OMPI_SUCCESS == rc) {
         rc = register_file(
             "machine",
-            "File with the numbers of the machine, the same on all nodes: where no rule of a file decides, "
-            "the cost model does, for this machine (docs/model.md)",
+            "File with the numbers of the machine, the same on all nodes; or " COLL_VARIABLE_AUTO
+            ": it is measured in MPI_Init. Where no rule of a file decides, the cost model does, for this machine "
+            "(docs/model.md)",
             &mca_coll_han_component.machine_file);
     }
     if (OMPI_SUCCESS == rc) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What decides: the rules of a file, a machine in another, for which the model chooses, and the built-in rules. A file
- * may be missing on one node, or another one there; so nobody obeys it before all ranks know that all have the same, by
- * a hash of its text. Whether one is wanted is a parameter, which all have alike (coll_settle.h).
+ * What decides: the rules of a file, a machine in another or one that is measured, for which the model chooses, and the
+ * built-in rules. A file may be missing on one node, or another one there; so nobody obeys it before all ranks know
+ * that all have the same, by a hash of its text. Whether one is wanted is a parameter, which all have alike
+ * (coll_settle.h).
  *
  * For the ranks of one job this is settled once, in MPI_Init, when HAN is enabled on MPI_COMM_WORLD: later each rank
  * may be somewhere else (threads, sub-communicators), and could not tell whether the others have settled it yet. What
@@ -66,6 +67,12 @@ static const char *name_of(mca_coll_han_file_id_t id)
     return NULL == name ? "" : name;
 }
 
+/* Instead of a file, what MPI_Init finds. Communicators for which it has found nothing do without. */
+static bool is_measured(mca_coll_han_file_id_t id)
+{
+    return HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name_of(id));
+}
+
 /* To name a file is enough. */
 static bool wanted(mca_coll_han_file_id_t id)
 {
@@ -90,7 +97,7 @@ static void read_files(void)
                                 &tables.files[HAN_FILE_RULES].error);
         tables.files[HAN_FILE_RULES].hash = tables.rules[HAN_TABLE_FILE].hash;
     }
-    if (!tables.read && wanted(HAN_FILE_MACHINE)) {
+    if (!tables.read && wanted(HAN_FILE_MACHINE) && !is_measured(HAN_FILE_MACHINE)) {
         mca_coll_han_machine_read(&tables.machine, name_of(HAN_FILE_MACHINE), &tables.files[HAN_FILE_MACHINE].error);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
     }
@@ -155,7 +162,8 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
     char text[HAN_MACHINE_TEXT];
 
     if (HAN_FILE_MACHINE == id) {
-        HAN_VERBOSE(1, "coll:han: %s: the machine of %s is used:\n%s", module->comm->c_name, name_of(id),
+        HAN_VERBOSE(1, "coll:han: %s: the machine %s%s is used:\n%s", module->comm->c_name,
+                    is_measured(id) ? "that was measured" : "of ", is_measured(id) ? "" : name_of(id),
                     mca_coll_han_machine_format(&tables.machine, text, sizeof(text)));
     } else {
         const mca_coll_han_rules_t *rules = &tables.rules[HAN_TABLE_FILE];
@@ -183,6 +191,9 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
         const uint64_t least_hash = result[2 * i], most_hash = ~result[2 * i + 1];
 
         used[i] = least_hash == most_hash && 0 != least_hash;
+        if (!used[i] && is_measured(id)) {
+            continue;
+        }
         if (least_hash != most_hash) {
             rc = complain(module, id, own[2 * i] != most_hash);
         } else if (!used[i] && !tables.settled && wanted(id)) {
@@ -194,15 +205,19 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
     return rc;
 }
 
-int mca_coll_han_table_settle_job(const han_module_t *module)
+int mca_coll_han_table_settle_job(han_module_t *module)
 {
     bool used[HAN_FILE_COUNT];
-    int rc;
+    int rc = OMPI_SUCCESS;
 
     if (!any_wanted()) {
         return OMPI_SUCCESS;
     }
-    rc = settle(module, used);
+    if (is_measured(HAN_FILE_MACHINE)) {
+        rc = mca_coll_han_measure(module, &tables.machine);
+        tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
+    }
+    rc = OMPI_SUCCESS == rc ? settle(module, used) : rc;
     for (int id = 0; id < HAN_FILE_COUNT; ++id) {
         tables.files[id].used = OMPI_SUCCESS == rc && used[id];
     }

@@ -15,7 +15,7 @@
 #include "opal/util/proc.h"
 
 #include "coll_solo_limits.h"
-#include "common/coll_modex.h"
+#include "common/coll_places.h"
 
 /* The processes of this node that this one knows of: those of its job, and of jobs that it has met. */
 static int known_here(void)
@@ -53,7 +53,6 @@ static void look_at_quota(void)
 void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
 {
     cpu_set_t *set = (cpu_set_t *) (void *) area->processors;
-    char *bound = NULL;
 
     pthread_once(&looked, look_at_quota);
     CPU_ZERO_S(sizeof(area->processors), set);
@@ -63,10 +62,7 @@ void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
     area->quota = quota.thousandths;
     area->quota_group = quota.group;
     area->known_here = known_here();
-    /* Whom the runtime has not bound may run where the others of the node may. Without memory that is not known. */
-    (void) coll_modex_text(&OPAL_PROC_MY_NAME, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, &bound);
-    area->node_processors = NULL == bound ? count_bits(area->processors) : (int32_t) sysconf(_SC_NPROCESSORS_ONLN);
-    free(bound);
+    area->node_processors = coll_places_processors(count_bits(area->processors));
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Which ranks of a node share a part of it, as the runtime has found through hwloc where they are bound.
+ * Which ranks of a node share a part of it, as the runtime has found through hwloc where they are bound, and how many
+ * processors it has.
  *
  * A header and not a library for the reason given in coll_variables.h.
  */
@@ -11,6 +12,7 @@
 #include "ompi_config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/group/group.h"
@@ -87,6 +89,23 @@ static inline int coll_places_find(ompi_communicator_t *comm, const int *members
     free(places);
     free(first_of);
     return OMPI_SUCCESS == rc ? parts : rc;
+}
+
+/**
+ * Processors that all processes of this node may use together.
+ *
+ * @param own how many this process may use: whom the runtime has not bound may run where the others may. Without memory
+ *            that is not known
+ */
+static inline int coll_places_processors(int own)
+{
+    char *bound = NULL;
+    int count;
+
+    (void) coll_modex_text(&OPAL_PROC_MY_NAME, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, &bound);
+    count = NULL == bound ? own : (int) sysconf(_SC_NPROCESSORS_ONLN);
+    free(bound);
+    return count;
 }
 
 #endif

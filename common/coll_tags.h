@@ -31,6 +31,9 @@ enum {
     COLL_TAGS_NONBLOCKING_COUNT = 1 << 14,
     COLL_TAGS_PERSISTENT = COLL_TAGS_NONBLOCKING + COLL_TAGS_NONBLOCKING_COUNT,
     COLL_TAGS_PERSISTENT_COUNT = 1 << 15,
+    /** HAN: messages that measure the machine. */
+    COLL_TAGS_MEASURE = COLL_TAGS_PERSISTENT + COLL_TAGS_PERSISTENT_COUNT,
+    COLL_TAGS_MEASURE_COUNT = 1,
 
     /** The least pml_max_tag of any pml: 20 bits, one of which is the sign. */
     COLL_TAGS_LEAST_MAX = (1 << 19) - 1
@@ -47,6 +50,7 @@ COLL_TAGS_ASSERT(COLL_TAGS_LEVELS);
 COLL_TAGS_ASSERT(COLL_TAGS_BLOCKING);
 COLL_TAGS_ASSERT(COLL_TAGS_NONBLOCKING);
 COLL_TAGS_ASSERT(COLL_TAGS_PERSISTENT);
+COLL_TAGS_ASSERT(COLL_TAGS_MEASURE);
 
 /** Whether the pml has room for these tags; all that Open MPI has do. */
 static inline bool coll_tags_fit(void)

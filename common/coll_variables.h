@@ -27,6 +27,9 @@
 
 #include "common/coll_end.h"
 
+/** For a parameter that names a file: without one, what it is about is found out. */
+#define COLL_VARIABLE_AUTO "auto"
+
 /* An enumerator that knows its variable's name, default and range. */
 typedef struct coll_variable_enum_t {
     mca_base_var_enum_t super;

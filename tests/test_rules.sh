@@ -101,15 +101,49 @@ readonly MACHINE=('han-machine 1' 'low latency 1us overhead 2us 3us copy 4GB/s'
     'cores node 2 shared wake 20us turn 20us')
 readonly MODEL='(the model, coll_han_machine)'
 
-test_machine_obeyed() {             # test_machine_obeyed FILE
+test_model_decides() {              # test_model_decides FILE|auto
     local line call
-    run --mca coll_han_machine "$1" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
+    run --mca coll_han_machine "$1" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' || return 1
     for line in part world; do
         for call in bcast ibcast; do
             after "$line" "$call" | grep -qF "$MODEL" || return 1
         done
     done
-    [[ $(grep -c "coll:han: .*: the machine of $1 is used:" "$tmp/err") == 1 ]] && said '^up latency 10us overhead 8us 9us copy 2GB/s '
+}
+
+test_machine_obeyed() {             # test_machine_obeyed FILE
+    test_model_decides "$1" && [[ $(grep -c "coll:han: .*: the machine of $1 is used:" "$tmp/err") == 1 ]] &&
+        said '^up latency 10us overhead 8us 9us copy 2GB/s '
+}
+
+# The machine of the last run, as it was told.
+told_machine() {
+    sed -n '/^han-machine 1$/,/^cores /p' "$tmp/err"
+}
+
+# Virtual nodes are one machine.  What is told is a file that is obeyed.
+test_machine_measured() {
+    test_model_decides auto && [[ $(grep -c 'coll:han: .*: measured in [0-9.]* ms: ' "$tmp/err") == 1 ]] &&
+        [[ $(grep -c "coll:han: .*: the machine that was measured is used:" "$tmp/err") == 1 ]] &&
+        said "processors are all nodes'$" && said '^cores node [1-9][0-9]* .* shared$' || return 1
+    told_machine >"$tmp/measured"
+    test_model_decides "$tmp/measured" && told_machine | cmp -s - "$tmp/measured"
+}
+
+test_eager_limits() {
+    run --mca coll_han_machine auto --mca coll_han_verbose 1 --mca btl_tcp_eager_limit 30000 --mca btl_vader_eager_limit 5000 -- &&
+        said '^low .* eager 4904 ' && said '^up .* eager 29904 '
+}
+
+# Messages on a link of 20 Mbit/s are not those of a fast one, or the machine is too busy to tell.
+test_slow_link() {
+    run --mca coll_han_machine auto --mca coll_han_verbose 1 -- && said '^all right$' &&
+        if said 'too busy to measure'; then said '^up .* rate 1.25GB/s '; else said '^up .* rate (1.25|12.5)MB/s '; fi
+}
+
+# Each has measured for itself: where both meet they may not have the same, which is no fault.
+test_measured_spawn() {
+    run --mca coll_han_machine auto -- --spawn "$tmp/with_none" && said '^all right$' && ! said 'coll:han'
 }
 
 # A file of rules has the last word, and may leave a call to the model.
@@ -271,10 +305,19 @@ t_check "a file of rules decides before the model, or leaves it to it" test_rule
 t_check "what the user sets wins over the model" test_user_before_machine
 t_check "of two files only the one that cannot be used is not" test_one_of_two
 test_bad_machines
+t_check "a measured machine: the model chooses, and what is told is a file" test_machine_measured
+t_check "a measured machine has the eager limits that the user has set" test_eager_limits
 t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
 t_check "a second job with another file: the built-in rules where both meet" test_spawn with_other '\(built-in rules:'
 t_check "a second job without the file: the built-in rules where both meet" test_spawn with_none '\(built-in rules:'
 t_check "a second job with another file: one message" test_spawn_message
+t_check "a second job, and each has measured: no message" test_measured_spawn
+"$VCLUSTER" down --name "$cluster" >/dev/null
+if "$VCLUSTER" up --name "$cluster" --nodes 2 --rate 20mbit >"$tmp/up" 2>&1; then
+    t_check "a measured machine has slow links where they are" test_slow_link
+else
+    t_skip "a measured machine has slow links where they are" "no virtual cluster with a rate: $(head -n 1 "$tmp/up")"
+fi
 
 echo "1..$count"
 exit "$failed"

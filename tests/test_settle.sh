@@ -189,6 +189,10 @@ t_check "an algorithm on the second node only: the line, and the default" test_d
 t_check "the same where all ranks are given another one" test_default_is_used \
     "coll:han: coll_han_bcast_algorithm is fallback on $cluster-n0 (rank 0), but simple on $cluster-n1 (rank 2); $ALIKE; the default, auto, is used" \
     --mca coll_han_bcast_algorithm fallback
+set_on_node 1 coll_han_machine=auto
+t_check "a machine from a file, measured on the second node: the line, and the default" test_default_is_used \
+    "coll:han: coll_han_machine is given on $cluster-n0 (rank 0), but auto on $cluster-n1 (rank 2); $ALIKE; the default, not given, is used" \
+    --mca coll_han_machine "$tmp/rules"
 
 on_node 1
 t_check "two programs in one job with different parameters: one line, and the default" test_programs \

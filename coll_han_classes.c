@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "coll_han_classes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* By how soon a byte is there: messages that go past the kernel (InfiniBand, Slingshot, Omni-Path), and by TCP. */
+static const struct {
+    uint64_t trip; /* ps, at most */
+    uint64_t eager;
+    const char *up;
+} networks[] = {
+    { 6000000, 8000, "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
+    { UINT64_MAX, 63 << 10, "latency 10us overhead 4us 4us copy 5GB/s rendezvous 50us" },
+};
+
+/*
+ * By the rate of a stream. That is no exact measure of a link, and need not be: what is best with ten times the rate is
+ * hardly worse. No stream is faster than its link; so the ends of the classes lie just above what is made: 2.5 and
+ * 25 Gbit/s.
+ */
+static const struct {
+    uint64_t most; /* MB/s */
+    const char *rate;
+} rates[] = {
+    { 3, "1.25MB/s" }, { 32, "12.5MB/s" }, { 320, "125MB/s" }, { 3200, "1.25GB/s" }, { UINT64_MAX, "12.5GB/s" },
+};
+
+enum { UNKNOWN_RATE = 1250, LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
+
+/* Processors differ less than networks do. */
+static const char form[] = "han-machine 1\n"
+                           "low latency 500ns overhead 1us 1us copy 6GB/s eager %" PRIu64 " rendezvous 5us\n"
+                           "up %s rate %s eager %" PRIu64 "\n"
+                           "memory copy 10GB/s reduce 10GB/s near 128K far 6GB/s\n"
+                           "calls step 1us share 1us\n"
+                           "cores node %" PRIu64 " wake 15us turn 6us%s\n";
+
+static uint64_t known(uint64_t fact, uint64_t otherwise)
+{
+    return 0 == fact ? otherwise : fact;
+}
+
+void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_coll_han_facts_t *facts)
+{
+    const uint64_t trip = known(facts->trip, UINT64_MAX);
+    const uint64_t rate = 0 == facts->rate ? UNKNOWN_RATE : facts->rate / 1000000;
+    const uint64_t cores = known(facts->cores, MOST_CORES);
+    mca_coll_han_text_error_t error;
+    char text[HAN_MACHINE_TEXT];
+    int network = 0, link = 0;
+
+    while (networks[network].trip < trip) {
+        ++network;
+    }
+    while (rates[link].most < rate) {
+        ++link;
+    }
+    snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up, rates[link].rate,
+             known(facts->eager[HAN_UP], networks[network].eager), cores < MOST_CORES ? cores : MOST_CORES,
+             facts->shared ? " shared" : "");
+    (void) mca_coll_han_machine_parse(machine, text, strlen(text), &error);
+}

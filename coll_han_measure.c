@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The machine, as MPI_Init finds it: a few pairs of leaders send messages to each other, every rank looks at its node,
+ * and one allreduce makes known to all what has been found. So all communicators of a job decide by one machine from
+ * their first call on, and no later call pays for it.
+ */
+#include "coll_han.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ompi/mca/pml/pml.h"
+
+#include "coll_han_classes.h"
+#include "common/coll_end.h"
+#include "common/coll_places.h"
+#include "common/coll_tags.h"
+
+/* Pairs that measure at once: one good link is enough, and many would fill a network that is not the leaders' own. */
+enum { PAIRS = 4 };
+
+/*
+ * Of each length there are a few trips, the shortest of which counts: what else happens only makes them longer. Lengths
+ * grow up to one that is on its way for so long that latencies count for little; of that there are more, while there is
+ * time.
+ */
+enum { FEW = 3, MANY = 9, SHORTEST = 4 << 10, LONGEST = 2 << 20, LONG_TRIP = 1000000, MOST_TIME = 20000000 }; /* ns */
+
+/* One of two ranks that measure. */
+struct end {
+    const han_module_t *module;
+    int peer;
+    char *buffer; /* [LONGEST] */
+};
+
+static uint64_t now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t) time.tv_sec * 1000000000 + (uint64_t) time.tv_nsec;
+}
+
+/* ---- messages ---- */
+
+static int put(const struct end *end, size_t bytes)
+{
+    return MCA_PML_CALL(send(end->buffer, bytes, MPI_BYTE, end->peer, coll_tag(COLL_TAGS_MEASURE),
+                             MCA_PML_BASE_SEND_STANDARD, end->module->comm));
+}
+
+static int get(const struct end *end, size_t *bytes)
+{
+    ompi_status_public_t status;
+    const int rc = MCA_PML_CALL(
+        recv(end->buffer, LONGEST, MPI_BYTE, end->peer, coll_tag(COLL_TAGS_MEASURE), end->module->comm, &status));
+
+    *bytes = OMPI_SUCCESS == rc ? status._ucount : 0;
+    return rc;
+}
+
+/* Some messages of a length, each answered by a byte; the shortest time, in ns, never 0. */
+static int time_trips(const struct end *end, size_t bytes, uint64_t deadline, uint64_t *least)
+{
+    int rc = OMPI_SUCCESS;
+
+    *least = UINT64_MAX;
+    for (int trip = 0; OMPI_SUCCESS == rc && (trip < FEW || (trip < MANY && LONG_TRIP <= *least && now() < deadline));
+         ++trip) {
+        const uint64_t start = now();
+        uint64_t took;
+        size_t reply;
+
+        rc = put(end, bytes);
+        rc = OMPI_SUCCESS == rc ? get(end, &reply) : rc;
+        took = now() - start;
+        took = 0 == took ? 1 : took;
+        *least = took < *least ? took : *least;
+    }
+    return rc;
+}
+
+/* Where a byte takes long, ranks are busy with something else: then times tell nothing of the links. */
+static int ask(const struct end *end, mca_coll_han_facts_t *facts)
+{
+    size_t bytes = SHORTEST;
+    uint64_t deadline, took;
+    int rc = time_trips(end, 1, 0, &took); /* they connect */
+
+    deadline = now() + MOST_TIME;
+    rc = OMPI_SUCCESS == rc ? time_trips(end, 1, deadline, &took) : rc;
+    if (LONG_TRIP > took) {
+        facts->trip = took * 1000 / 2;
+    }
+    for (; bytes <= LONGEST && OMPI_SUCCESS == rc && LONG_TRIP > took && now() < deadline; bytes *= 2) {
+        rc = time_trips(end, bytes, deadline, &took);
+        facts->rate = bytes * UINT64_C(1000000000) / took;
+    }
+    return OMPI_SUCCESS == rc ? put(end, 0) : rc;
+}
+
+static int answer(const struct end *end)
+{
+    size_t bytes;
+    int rc;
+
+    do {
+        rc = get(end, &bytes);
+        if (0 < bytes && OMPI_SUCCESS == rc) {
+            rc = put(end, 1);
+        }
+    } while (0 < bytes && OMPI_SUCCESS == rc);
+    return rc;
+}
+
+/* The part of this rank: leaders of one half of the nodes ask those of the other half. */
+static int measure_network(const han_module_t *module, mca_coll_han_facts_t *facts)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+    const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
+    const int half = topology->group_count / 2, pairs = half < PAIRS ? half : PAIRS;
+    const bool asks = group < pairs, answers = half <= group && group < half + pairs;
+    struct end end = { .module = module };
+    int rc;
+
+    if (0 != topology->place_of[rank] || (!asks && !answers)) {
+        return OMPI_SUCCESS;
+    }
+    end.peer = mca_coll_han_topology_leader(topology, asks ? group + half : group - half);
+    end.buffer = calloc(1, LONGEST);
+    if (NULL == end.buffer) {
+        coll_end("han", "messages that measure the machine");
+    }
+    rc = asks ? ask(&end, facts) : answer(&end);
+    free(end.buffer);
+    return rc;
+}
+
+/* ---- the node ---- */
+
+static uint64_t processors(void)
+{
+    cpu_set_t own;
+    const int online = (int) sysconf(_SC_NPROCESSORS_ONLN);
+
+    CPU_ZERO(&own);
+    return (uint64_t) coll_places_processors(0 == sched_getaffinity(0, sizeof(own), &own) ? CPU_COUNT(&own) : online);
+}
+
+/* A number that nodes have in common where they are one machine: its system was started once. */
+static uint64_t started(void)
+{
+    char id[64];
+    const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length;
+
+    do {
+        length = read(file, id, sizeof(id));
+    } while (-1 == length && EINTR == errno);
+    if (-1 != file) {
+        close(file);
+    }
+    return 0 < length ? mca_coll_han_text_hash(id, (size_t) length)
+                      : mca_coll_han_text_hash(opal_process_info.nodename, strlen(opal_process_info.nodename));
+}
+
+/* Of messages, without the headers that Open MPI counts too; 0 where the component is not in use. */
+static uint64_t eager_limit(const char *transport)
+{
+    enum { HEADERS = 96 };
+    const mca_base_var_t *limit;
+
+    if (OPAL_SUCCESS != mca_base_var_get(mca_base_var_find("opal", "btl", transport, "eager_limit"), &limit)
+        || MCA_BASE_VAR_TYPE_SIZE_T != limit->mbv_type || HEADERS >= limit->mbv_storage->sizetval) {
+        return 0;
+    }
+    return limit->mbv_storage->sizetval - HEADERS;
+}
+
+/* ---- all together ---- */
+
+/* What ranks have found, as numbers of which the least counts; NOT_: of which the most does. */
+enum { TRIP, NOT_RATE, CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, FACTS };
+
+static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *facts, uint64_t took)
+{
+    char network[128] = "ranks are too busy to measure the network";
+
+    if (0 != facts->rate) {
+        snprintf(network, sizeof(network), "a byte reaches another node in %.1f us, long messages have %.1f MB/s",
+                 (double) facts->trip / 1e6, (double) facts->rate / 1e6);
+    }
+    HAN_VERBOSE(1, "coll:han: %s: measured in %.1f ms: %s, %d processors are %s", module->comm->c_name,
+                (double) took / 1e6, network, (int) facts->cores, facts->shared ? "all nodes'" : "each node's");
+}
+
+int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
+{
+    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+    const uint64_t start = now();
+    mca_coll_han_facts_t facts = { 0 };
+    uint64_t own[FACTS], all[FACTS];
+    int rc = coll_result(mca_coll_han_module_topology(module, true), "han", "the topology", module->comm);
+
+    rc = OMPI_SUCCESS == rc ? measure_network(module, &facts) : rc;
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    own[TRIP] = 0 == facts.trip ? UINT64_MAX : facts.trip;
+    own[NOT_RATE] = ~facts.rate;
+    own[CORES] = processors();
+    own[STARTED] = started();
+    own[NOT_STARTED] = ~own[STARTED];
+    own[EAGER_LOW] = eager_limit("vader");
+    own[EAGER_UP] = eager_limit("tcp");
+    rc = fallback->fn.allreduce(own, all, FACTS, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_min.op, module->comm,
+                                fallback->module);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    facts = (mca_coll_han_facts_t){ .trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP],
+                                    .rate = ~all[NOT_RATE],
+                                    .eager = { [HAN_LOW] = all[EAGER_LOW], [HAN_UP] = all[EAGER_UP] },
+                                    .cores = all[CORES],
+                                    .shared = ~all[NOT_STARTED] == all[STARTED] };
+    mca_coll_han_classes_machine(machine, &facts);
+    if (0 == ompi_comm_rank(module->comm)) {
+        say_facts(module, &facts, now() - start);
+    }
+    return OMPI_SUCCESS;
+}
