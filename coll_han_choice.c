@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han_choice.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "coll_han_candidates.h"
 
 struct mca_coll_han_choice_t {
     uint32_t what; /* all that it depends on beside shape and bytes; 0: none is kept here */
@@ -61,6 +60,56 @@ long mca_coll_han_choice_candidates(const mca_coll_han_machine_t *machine, mca_c
         (*times)[i] = mca_coll_han_predict(machine, &what.input, &(*params)[i]);
     }
     return count;
+}
+
+/* Takes one away; the others keep their order. */
+static void remove_from(mca_coll_han_params_t *params, mca_coll_han_times_t *times, long which, long count)
+{
+    memmove(times + which, times + which + 1, (size_t) (count - which - 1) * sizeof(*times));
+    memmove(params + which, params + which + 1, (size_t) (count - which - 1) * sizeof(*params));
+}
+
+static double over(uint64_t time, uint64_t least)
+{
+    return 0 == least ? 1 : (double) time / (double) least;
+}
+
+char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                               char text[HAN_CHOICE_TEXT])
+{
+    mca_coll_han_times_t *times, least = { UINT64_MAX, UINT64_MAX };
+    mca_coll_han_params_t *params;
+    const long count = mca_coll_han_choice_candidates(machine, *input, &params, &times);
+    size_t used = 0;
+
+    if (0 > count) {
+        return NULL;
+    }
+    for (long i = 0; i < count; ++i) {
+        least.single = times[i].single < least.single ? times[i].single : least.single;
+        least.row = times[i].row < least.row ? times[i].row : least.row;
+    }
+    used += (size_t) snprintf(text, HAN_CHOICE_TEXT, "%-8s %12s %12s %10s\n", "model", "single, us", "in a row, us",
+                              "over least");
+    for (long place = 0; place < HAN_CHOICE_BEST && place < count; ++place) {
+        const long pick = mca_coll_han_pick(times, count - place);
+        const double single = over(times[pick].single, least.single), row = over(times[pick].row, least.row);
+        char candidate[HAN_CANDIDATE_TEXT];
+
+        used += (size_t) snprintf(text + used, HAN_CHOICE_TEXT - used, "%-8s %12.1f %12.1f %10.2f  %s\n",
+                                  0 == place ? "picks" : "next", 1e-6 * (double) times[pick].single,
+                                  1e-6 * (double) times[pick].row, single > row ? single : row,
+                                  mca_coll_han_candidate_text(input->collective, &params[pick], candidate));
+        remove_from(params, times, pick, count - place);
+    }
+    free(times);
+    free(params);
+    return text;
+}
+
+bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input)
+{
+    return 0 < input->bytes && 1 < input->nodes;
 }
 
 static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

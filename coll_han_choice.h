@@ -6,6 +6,7 @@
 #ifndef MCA_COLL_HAN_CHOICE_H
 #define MCA_COLL_HAN_CHOICE_H
 
+#include "coll_han_candidates.h"
 #include "coll_han_model.h"
 
 /** Choices of a communicator, by all that they depend on but its shape; all zero at first. */
@@ -30,8 +31,26 @@ size_t mca_coll_han_choice_bytes(size_t bytes);
 long mca_coll_han_choice_candidates(const mca_coll_han_machine_t *machine, mca_coll_han_input_t input,
                                     mca_coll_han_params_t **params, mca_coll_han_times_t **times);
 
+/** Candidates that are told, and enough for them as text. */
+enum { HAN_CHOICE_BEST = 5, HAN_CHOICE_TEXT = (HAN_CHOICE_BEST + 1) * (HAN_CANDIDATE_TEXT + 64) };
+
 /**
- * What the model of a machine chooses for a call. The same on all ranks.
+ * The best candidates for a call, that which is picked first: a table with their times, of a single call and of calls
+ * in a row, and the worse of both over the least that any candidate has.
+ *
+ * @returns text; NULL where memory is short
+ */
+char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                               char text[HAN_CHOICE_TEXT]);
+
+/**
+ * Whether a model can choose: not where there is nothing to do, or not all ranks know how much; and its machine has
+ * several nodes.
+ */
+bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input);
+
+/**
+ * What the model of a machine chooses for a call that it serves. The same on all ranks.
  *
  * @param input of a shape that never changes; a choice is made for the bytes of its class
  * @returns good until the next call; NULL where memory is short

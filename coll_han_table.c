@@ -245,6 +245,32 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
 
 /* -- what they say -- */
 
+/* Why the model chooses as it does, to users who want to know (coll_han_verbose 2). */
+static void say_choice(const han_module_t *module, const mca_coll_han_input_t *input)
+{
+    char text[HAN_CHOICE_TEXT], *rest;
+
+    if (NULL == mca_coll_han_choice_best(&tables.machine, input, text)) {
+        return;
+    }
+    for (const char *line = strtok_r(text, "\n", &rest); NULL != line; line = strtok_r(NULL, "\n", &rest)) {
+        opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s of %zu bytes: %s", module->comm->c_name,
+                    module->comm->c_contextid, mca_coll_han_collective_names[input->collective], input->bytes, line);
+    }
+}
+
+/* By the model, which tells when it chooses, and not when it finds what it has chosen before. */
+static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_han_input_t *input)
+{
+    const int before = module->choices.count;
+    const mca_coll_han_params_t *params = mca_coll_han_choose(&module->choices, &tables.machine, input);
+
+    if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm) && before != module->choices.count) {
+        say_choice(module, input);
+    }
+    return params;
+}
+
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {
@@ -253,9 +279,8 @@ int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *in
         mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
         const mca_coll_han_rule_t *rule;
 
-        /* Bytes of 0: there is nothing to do, or not all ranks know how much. */
-        if (HAN_TABLE_BUILTIN == table && module->uses[HAN_FILE_MACHINE] && 0 < input->bytes && 1 < input->nodes) {
-            *params = mca_coll_han_choose(&module->choices, &tables.machine, input);
+        if (HAN_TABLE_BUILTIN == table && module->uses[HAN_FILE_MACHINE] && mca_coll_han_choice_serves(input)) {
+            *params = choose(module, input);
             return NULL == *params ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
         }
         if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {

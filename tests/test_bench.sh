@@ -374,5 +374,25 @@ for bad in '--prefer solo' '--bytes 0' '--late x' '--nonsense'; do
     t_result $? "beside refuses $bad"
 done
 
+# ---- han_choices
+
+choices=${bench%/*}/han_choices
+if [[ ! -x $choices ]]; then
+    t_skip 'han_choices has a row for each shape' 'it is not built'
+else
+    "$choices" >"$work/out" 2>"$work/err" &&
+        [[ $(grep -cE '^ *[0-9]+ x [0-9]+ +[0-9.]+ +[0-9.]+ +[0-9.]+$' "$work/out") == 5 && ! -s $work/err ]] &&
+        "$choices" --machine "$here/cluster.machine" >"$work/slow" 2>"$work/err" && grep -q '^    4 x 4 ' "$work/slow"
+    t_result $? 'han_choices has a row for each shape'
+
+    "$choices" --machine "$work/none" >"$work/out" 2>"$work/err"
+    [[ $? == 1 && $(wc -l <"$work/err") == 1 ]] && grep -q "none: it cannot be read .*; accepted: a readable file" "$work/err"
+    t_result $? 'han_choices refuses a machine that cannot be read'
+
+    "$choices" --speed >"$work/out" 2>"$work/err"
+    [[ $? == 2 && $(wc -l <"$work/err") == 1 ]]
+    t_result $? 'han_choices refuses --speed'
+fi
+
 echo "1..$count"
 exit $failed

@@ -90,8 +90,21 @@ test_model_explained() {
     write cluster "${CLUSTER[@]}"
     run 0 explain --collective bcast --nodes 8 --ppn 1 --bytes 1M --machine "$tmp/cluster" || return 1
     # Each link carries each byte once: 42 ms at 25 MB/s, and no call takes less.
-    grep -qE '^picks +4[0-9]{4}\.[0-9] +41943\.0  .*=pipeline' "$tmp/out" || return 1
-    [[ $(grep -cE '^(picks|next) +[0-9.]+ +[0-9.]+  [a-z]' "$tmp/out") == 5 ]]
+    grep -qE '^picks +4[0-9]{4}\.[0-9] +41943\.0 +1\.[0-9]{2}  .*=pipeline' "$tmp/out" || return 1
+    [[ $(grep -cE '^(picks|next) +[0-9.]+ +[0-9.]+ +[0-9.]+  [a-z]' "$tmp/out") == 5 ]] &&
+        printed "decides  the model, for $tmp/cluster" && ! printed 'built-in rules'
+}
+
+# The file, then the model, then, where it knows nothing, the built-in rules.
+test_model_in_turn() {
+    write cluster "${CLUSTER[@]}"
+    write some 'han-rules 1' 'bcast nodes=* ppn=* bytes=0-1K : algorithm=simple' 'bcast nodes=* ppn=* bytes=1M- : algorithm=auto'
+    local -a call=(explain "$tmp/some" --collective bcast --ppn 1 --machine "$tmp/cluster")
+    run 0 "${call[@]}" --nodes 8 --bytes 8 && printed "decides  $tmp/some:2:" && printed 'picks ' || return 1
+    run 0 "${call[@]}" --nodes 8 --bytes 1M && printed 'left     to the model: algorithm=auto' &&
+        printed "decides  the model, for $tmp/cluster" || return 1
+    run 0 "${call[@]}" --nodes 1 --bytes 1M && printed 'left     to the built-in rules: algorithm=auto' &&
+        printed 'decides  built-in rules:' && ! printed 'picks '
 }
 
 # Of two candidates the model takes the better one by single calls, and the worse one in a row.
@@ -279,6 +292,7 @@ t_check "explain tells of an unknown option" test_use 'explain has no option --s
 t_check "explain tells of an option without value" test_use '--bytes wants a value' explain "$tmp/good" --bytes
 t_check "explain tells of a bad file" run 1 explain "$tmp/none" --collective bcast "${CALL[@]}" --bytes 1
 t_check "explain shows the model's best candidates" test_model_explained
+t_check "explain: the file decides, then the model, then the built-in rules" test_model_in_turn
 t_check "a machine that is wrong is told of, with its line" test_machine_refused
 t_check "regret: what the model's picks take over the best" test_regret
 t_check "regret: without a rate the picks take at most 1.15 of the best, in the mean" test_regret_measured none 1.15

@@ -109,6 +109,7 @@ test_model_decides() {              # test_model_decides FILE|auto
             after "$line" "$call" | grep -qF "$MODEL" || return 1
         done
     done
+    [[ $(grep -cE 'coll:han: .*: bcast of 4000 bytes: picks +[0-9.]+ +[0-9.]+ +[0-9.]+  [a-z]' "$tmp/err") == 4 ]]
 }
 
 test_machine_obeyed() {             # test_machine_obeyed FILE

@@ -5,7 +5,6 @@
  */
 #include "han_rules.h"
 
-#include "coll_han_candidates.h"
 #include "coll_han_choice.h"
 
 #include <math.h>
@@ -13,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rules that explain shows beside the one that decides, and candidates of the model. */
-enum { RUNNERS_UP = 3, BEST = 5 };
+/* Rules that explain shows beside the one that decides. */
+enum { RUNNERS_UP = 3 };
 
 static void usage(FILE *out)
 {
@@ -29,8 +28,9 @@ static void usage(FILE *out)
         "      Which rule decides a call, of the file or, where it has none or there is no FILE, of the built-in\n"
         "      ones; what it says, and which rules come next. K, M, G may follow bytes. ORDER: consecutive (the\n"
         "      default: every node holds consecutive ranks), scattered. FORM: blocking (the default), nonblocking,\n"
-        "      persistent. With --machine FILE: the best five candidates of the model of that machine, for the\n"
-        "      bytes of their class: up to a power of two, and up to one and a half of it.\n"
+        "      persistent. With --machine FILE the model of that machine decides in place of the built-in rules: its\n"
+        "      best five candidates, for the bytes of their class (up to a power of two, and up to one and a half\n"
+        "      of it), and what the worse of both times is over the least that any candidate has.\n"
         "\n"
         "  han_rules builtin\n"
         "      Prints the built-in rules: to begin a file with.\n"
@@ -153,6 +153,16 @@ static const mca_coll_han_rule_t *explain_table(const mca_coll_han_rules_t *rule
     return nearest;
 }
 
+/* What comes of the rule, for a user who has set nothing. */
+static void explain_decision(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
+{
+    static const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
+    const mca_coll_han_params_t params = mca_coll_han_decide(input, &rule->params, &unset);
+    char text[HAN_RULES_TEXT];
+
+    printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
+}
+
 /* Why the rule of a file leaves a call to the built-in rules; NULL where it does not. */
 static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
@@ -162,24 +172,52 @@ static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_
                                                                : NULL;
 }
 
-static int explain(const char *path, const mca_coll_han_input_t *input)
+/* The rule that decides where no file does. */
+static int explain_builtin(const mca_coll_han_input_t *input)
 {
-    static const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
-    mca_coll_han_rules_t builtin, rules = { .count = 0 };
+    mca_coll_han_rules_t builtin;
     mca_coll_han_rules_error_t error;
-    const mca_coll_han_rule_t *rule = NULL;
-    mca_coll_han_params_t params;
-    char text[HAN_RULES_TEXT];
 
-    if (NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
-        tell(path, &error);
-        return BAD_FILE;
-    }
     if (0
         != mca_coll_han_rules_parse(&builtin, "built-in rules", mca_coll_han_builtin, strlen(mca_coll_han_builtin),
                                     &error)) {
         tell("built-in rules", &error);
-        mca_coll_han_rules_free(&rules);
+        return BAD_FILE;
+    }
+    explain_decision(explain_table(&builtin, input), input);
+    mca_coll_han_rules_free(&builtin);
+    return GOOD;
+}
+
+/* The model decides, or (`decides` false) shows what it would. */
+static int explain_model(const char *path, const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                         bool decides)
+{
+    char text[HAN_CHOICE_TEXT];
+
+    if (decides) {
+        printf("decides  the model, for %s\n", path);
+    }
+    fputs(need(mca_coll_han_choice_best(machine, input, text)), stdout);
+    return GOOD;
+}
+
+/*
+ * @param path of a file of rules; NULL: there is none
+ * @param machine_path of the machine; NULL: there is none, and the built-in rules decide where the file does not
+ */
+static int explain(const char *path, const char *machine_path, const mca_coll_han_machine_t *machine,
+                   const mca_coll_han_input_t *input)
+{
+    const bool model = NULL != machine_path && mca_coll_han_choice_serves(input);
+    mca_coll_han_rules_t rules = { .count = 0 };
+    mca_coll_han_rules_error_t error;
+    const mca_coll_han_rule_t *rule = NULL;
+    const char *why;
+    int rc = GOOD;
+
+    if (NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
+        tell(path, &error);
         return BAD_FILE;
     }
     printf("%s of %zu bytes on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
@@ -187,42 +225,17 @@ static int explain(const char *path, const mca_coll_han_input_t *input)
     if (NULL != path) {
         rule = explain_table(&rules, input);
     }
-    if (NULL != why_left(rule, input)) {
-        if (NULL != path) {
-            printf("left     to the built-in rules: %s\n", why_left(rule, input));
-        }
-        rule = explain_table(&builtin, input);
+    why = why_left(rule, input);
+    if (NULL == why) {
+        explain_decision(rule, input);
+    } else if (NULL != path) {
+        printf("left     to the %s: %s\n", model ? "model" : "built-in rules", why);
     }
-    params = mca_coll_han_decide(input, &rule->params, &unset);
-    printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
+    if (NULL != why && !model) {
+        rc = explain_builtin(input);
+    }
     mca_coll_han_rules_free(&rules);
-    mca_coll_han_rules_free(&builtin);
-    return GOOD;
-}
-
-/* The model's best candidates: those with the smallest worse regret, one after another. */
-static int explain_model(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input)
-{
-    mca_coll_han_params_t *candidates;
-    mca_coll_han_times_t *times;
-    long count = mca_coll_han_choice_candidates(machine, *input, &candidates, &times);
-
-    need(0 > count ? NULL : candidates);
-    printf("%-8s %12s %12s\n", "model", "single, us", "in a row, us");
-    for (int place = 0; place < BEST && 0 < count; ++place) {
-        const long pick = mca_coll_han_pick(times, count);
-        char text[HAN_CANDIDATE_TEXT];
-
-        printf("%-8s %12.1f %12.1f  %s\n", 0 == place ? "picks" : "next", 1e-6 * (double) times[pick].single,
-               1e-6 * (double) times[pick].row,
-               mca_coll_han_candidate_text(input->collective, &candidates[pick], text));
-        memmove(times + pick, times + pick + 1, (size_t) (count - pick - 1) * sizeof(*times));
-        memmove(candidates + pick, candidates + pick + 1, (size_t) (count - pick - 1) * sizeof(*candidates));
-        --count;
-    }
-    free(times);
-    free(candidates);
-    return GOOD;
+    return GOOD == rc && model ? explain_model(machine_path, machine, input, NULL != why) : rc;
 }
 
 /* The input is read as a rule would be: by the parser of rules, which says what is accepted. */
@@ -314,8 +327,7 @@ static int run_explain(int count, char **arguments)
     }
     rc = GOOD == rc ? read_input(&input, values) : rc;
     rc = GOOD == rc && NULL != values[MACHINE] ? read_machine(values[MACHINE], &machine) : rc;
-    rc = GOOD == rc ? explain(path, &input) : rc;
-    return GOOD == rc && NULL != values[MACHINE] ? explain_model(&machine, &input) : rc;
+    return GOOD == rc ? explain(path, values[MACHINE], &machine, &input) : rc;
 }
 
 static int run_regret(int count, char **arguments)
