@@ -259,6 +259,12 @@ void mca_coll_han_table_close(void);
 int mca_coll_han_table_settle_job(han_module_t *module);
 
 /**
+ * Of a job in which HAN has nothing to do, on one node: rank 0 looks at the user's files all the same, and tells what is
+ * wrong with them; the job ends where the user wants that.
+ */
+void mca_coll_han_table_check(ompi_communicator_t *comm);
+
+/**
  * Settles the same for a communicator, at the first call; without communication where all ranks are of one job.
  *
  * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed

@@ -4,6 +4,7 @@
 #include <limits.h>
 
 #include "common/coll_told.h"
+#include "common/coll_unused.h"
 #include "common/coll_variables.h"
 
 static int han_register(void);
@@ -58,17 +59,23 @@ static int register_module(const char *collective, mca_coll_han_level_id_t level
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
 
-static int register_algorithm(const char *collective, int *storage)
+/* Those that the collective has. */
+static int register_algorithm(mca_coll_han_collective_t id, int *storage)
 {
+    const char *collective = mca_coll_han_collective_names[id];
+    const mca_coll_han_input_t good = mca_coll_han_input_good(id);
     mca_base_var_enum_value_t values[HAN_ALGORITHM_COUNT + 2] = { { HAN_AUTO, "auto" } };
     char name[64], help[1024];
     size_t used;
+    int count = 1;
 
     used = (size_t) snprintf(help, sizeof(help), "How %s is done; auto: the built-in rules choose", collective);
     for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
-        values[i + 1] = (mca_base_var_enum_value_t){ i, mca_coll_han_algorithms[i].name };
-        used += (size_t) snprintf(help + used, sizeof(help) - used, "; %s: %s", mca_coll_han_algorithms[i].name,
-                                  mca_coll_han_algorithms[i].help);
+        if (mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &good)) {
+            values[count++] = (mca_base_var_enum_value_t){ i, mca_coll_han_algorithms[i].name };
+            used += (size_t) snprintf(help + used, sizeof(help) - used, "; %s: %s", mca_coll_han_algorithms[i].name,
+                                      mca_coll_han_algorithms[i].help);
+        }
     }
     *storage = HAN_AUTO;
     snprintf(name, sizeof(name), "%s_algorithm", collective);
@@ -96,7 +103,7 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
     const char *collective = mca_coll_han_collective_names[id];
     char name[64], help[160];
-    int rc = register_algorithm(collective, &settings->algorithm);
+    int rc = register_algorithm(id, &settings->algorithm);
 
     settings->segsize = settings->lanes = 0;
     settings->up_module = settings->low_module = HAN_AUTO;
@@ -207,6 +214,7 @@ static int han_open(void)
 {
     mca_coll_han_component.output = opal_output_open(NULL);
     coll_told_tell(&mca_coll_han_component.super.collm_version);
+    coll_unused_tell(&mca_coll_han_component.super.collm_version);
     mca_coll_han_table_open();
     return OMPI_SUCCESS;
 }

@@ -130,17 +130,27 @@ static bool same_architecture(const ompi_communicator_t *comm __opal_attribute_u
     return true;
 }
 
+/* Who is alone has nobody to settle anything with. */
+static bool has_settled(ompi_communicator_t *comm)
+{
+    return 2 > ompi_comm_size(comm) || coll_settle(&mca_coll_han_component.super.collm_version, comm);
+}
+
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority)
 {
     han_module_t *module;
 
-    if (OMPI_COMM_IS_INTER(comm) || 2 > ompi_comm_size(comm)
-        || !coll_settle(&mca_coll_han_component.super.collm_version, comm)) {
+    if (OMPI_COMM_IS_INTER(comm) || !has_settled(comm)) {
         return NULL;
     }
     *priority = mca_coll_han_component.priority;
-    if (0 >= *priority || !ompi_group_have_remote_peers(comm->c_local_group) || !same_architecture(comm)
-        || !coll_tags_fit()) {
+    if (0 >= *priority || !same_architecture(comm) || !coll_tags_fit()) {
+        return NULL;
+    }
+    if (!ompi_group_have_remote_peers(comm->c_local_group)) {
+        if (MPI_COMM_WORLD == comm) {
+            mca_coll_han_table_check(comm);
+        }
         return NULL;
     }
     module = OBJ_NEW(han_module_t);

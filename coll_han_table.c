@@ -108,10 +108,10 @@ static void read_files(void)
 /* -- whether all have the same -- */
 
 /* The one message about a file that is not obeyed, from one rank. */
-static void tell(mca_coll_han_file_id_t id)
+static void tell(mca_coll_han_file_id_t id, const char *otherwise)
 {
-    const char *instead = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here"
-                                                              : "the built-in rules are used";
+    const char *instead
+        = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here" : otherwise;
     const mca_coll_han_text_error_t *error = &tables.files[id].error;
 
     if ('\0' == *name_of(id)) {
@@ -147,7 +147,7 @@ static int complain(const han_module_t *module, mca_coll_han_file_id_t id, bool 
 
     rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
     if (OMPI_SUCCESS == rc && rank == teller) {
-        tell(id);
+        tell(id, "the built-in rules are used");
     }
     if (OMPI_SUCCESS == rc && mca_coll_han_component.rules_strict) {
         rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
@@ -241,6 +241,27 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
     }
     module->rules_settled = OMPI_SUCCESS == rc;
     return rc;
+}
+
+void mca_coll_han_table_check(ompi_communicator_t *comm)
+{
+    bool bad = false;
+
+    if (0 != ompi_comm_rank(comm) || !any_wanted()) {
+        return;
+    }
+    read_files();
+    for (int i = 0; i < HAN_FILE_COUNT; ++i) {
+        const mca_coll_han_file_id_t id = (mca_coll_han_file_id_t) i;
+
+        if (wanted(id) && !is_measured(id) && 0 == tables.files[id].hash) {
+            tell(id, "HAN has nothing to do in this job");
+            bad = true;
+        }
+    }
+    if (bad && mca_coll_han_component.rules_strict) {
+        ompi_mpi_abort(comm, 1);
+    }
 }
 
 /* -- what they say -- */

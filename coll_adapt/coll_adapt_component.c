@@ -2,6 +2,7 @@
 #include "coll_adapt.h"
 
 #include "common/coll_told.h"
+#include "common/coll_unused.h"
 #include "common/coll_variables.h"
 
 static int adapt_register(void);
@@ -118,6 +119,7 @@ static int adapt_open(void)
 {
     mca_coll_adapt_component.output = opal_output_open(NULL);
     coll_told_tell(&mca_coll_adapt_component.super.collm_version);
+    coll_unused_tell(&mca_coll_adapt_component.super.collm_version);
     return OMPI_SUCCESS;
 }
 

@@ -2,6 +2,7 @@
 #include "coll_solo.h"
 
 #include "common/coll_told.h"
+#include "common/coll_unused.h"
 #include "common/coll_variables.h"
 
 static int solo_register(void);
@@ -126,6 +127,7 @@ static int solo_open(void)
 {
     mca_coll_solo_component.output = opal_output_open(NULL);
     coll_told_tell(&mca_coll_solo_component.super.collm_version);
+    coll_unused_tell(&mca_coll_solo_component.super.collm_version);
     return OMPI_SUCCESS;
 }
 

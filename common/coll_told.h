@@ -140,13 +140,18 @@ static inline const char *coll_told_key(const char *component, char key[COLL_TOL
     return key;
 }
 
+/* Whether this is a process of a job; not so in ompi_info. */
+static inline bool coll_told_has_others(void)
+{
+    return NULL != opal_pmix.initialized && opal_pmix.initialized();
+}
+
 /** Tells what this process has. To be called when the component opens. */
 static inline void coll_told_tell(const mca_base_component_t *component)
 {
     char *text, key[COLL_TOLD_KEY];
 
-    /* In ompi_info there is nobody to tell it to. */
-    if (NULL == opal_pmix.initialized || !opal_pmix.initialized()) {
+    if (!coll_told_has_others()) {
         return;
     }
     text = coll_told_own(component);

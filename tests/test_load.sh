@@ -63,6 +63,8 @@ test_all_bad_values() {
         t_check "$variable $value: one line lists what is accepted, the default is used" \
             test_bad_value "$variable" "$value" "$accepted"
     done <<'END'
+coll_han_bcast_algorithm ring auto \(-1\), fallback \(0\), simple \(1\), pipeline \(2\), tree \(3\); the default
+coll_han_alltoallv_algorithm 6 auto \(-1\), fallback \(0\), exchange \(5\); the default
 coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
 coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
 coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\), solo \(3\)
@@ -80,6 +82,12 @@ coll_solo_single_copy maybe off \(0\), on \(1\)
 coll_solo_segment_size 100 a number from 256 to
 coll_solo_max_memory -1 a number from 0 to
 END
+}
+
+# A name that is none: one line of one rank, with the name that is like it, if one is.
+test_unused() {                     # test_unused NAME HINT
+    run --mca "$1" 1 -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && [[ $(wc -l <"$tmp/err") == 1 ]] &&
+        said "coll:[a-z]*: $1 is not used, for there is no such parameter; ${2}accepted: what ompi_info "
 }
 
 test_obeyed() {                     # test_obeyed VARIABLE VALUE PATTERN
@@ -208,6 +216,11 @@ for list in han han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt;
     t_check "with --mca coll $list ours is taken" test_takes_ours yes --mca coll "$list"
 done
 test_all_bad_values
+t_check "a parameter's name with a letter missing: one line, with the name" \
+    test_unused coll_han_bcast_algoritm 'is it coll_han_bcast_algorithm\? '
+t_check "the same of adapt" test_unused coll_adapt_priorty 'is it coll_adapt_priority\? '
+t_check "the same of solo" test_unused coll_solo_start_at 'is it coll_solo_start\? '
+t_check "a parameter that is like none: one line" test_unused coll_han_go_faster ''
 test_all_good_values
 test_mpi_t
 t_check "verbose 1 tells levels, groups and leaders of an even communicator" \

@@ -211,6 +211,12 @@ test_bad() {                        # test_bad NAME FILE PATTERN
     t_check "$1, strict: one message, and the job ends" test_strict "$2" "$3"
 }
 
+# On one node HAN has nothing to do, and a file that cannot be used is told of all the same.
+test_told_on_one_node() {           # test_told_on_one_node RANKS
+    run --np "$1" --mca "$file_variable" "$tmp/none" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+        said "coll:han: $tmp/none on .*: it cannot be read .*; HAN has nothing to do in this job$"
+}
+
 test_all_bad() {
     local node
     test_bad "a missing file" "$tmp/none" "$tmp/none on $cluster-n0: it cannot be read \(No such.*accepted: a readable file"
@@ -306,6 +312,12 @@ t_check "a file of rules decides before the model, or leaves it to it" test_rule
 t_check "what the user sets wins over the model" test_user_before_machine
 t_check "of two files only the one that cannot be used is not" test_one_of_two
 test_bad_machines
+for ranks in 1 2; do
+    t_check "a missing file, $ranks ranks on one node: one message" test_told_on_one_node "$ranks"
+    t_check "a missing file, $ranks ranks on one node, strict: one message, and the job ends" \
+        test_strict "$tmp/none" "$tmp/none on .*: it cannot be read .*" --np "$ranks"
+done
+t_check "a good file on one node says nothing" test_silent --np 2 --mca "$file_variable" "$tmp/good"
 t_check "a measured machine: the model chooses, and what is told is a file" test_machine_measured
 t_check "a measured machine has the eager limits that the user has set" test_eager_limits
 t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
