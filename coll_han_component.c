@@ -186,7 +186,8 @@ static int han_register(void)
                               INT_MAX, &mca_coll_han_component.priority);
     if (OMPI_SUCCESS == rc) {
         rc = coll_variable_number(self, "verbose",
-                                  "0: silent; 1: the levels of each communicator; 2: also each call, and why it goes "
+                                  "0: silent; 1: the levels of each communicator, or why HAN has no part in it; 2: "
+                                  "also each call, and why it goes "
                                   "the way it goes (told by rank 0 of the communicator)",
                                   0, 100, &mca_coll_han_component.verbose);
     }
@@ -215,6 +216,13 @@ static int han_open(void)
     mca_coll_han_component.output = opal_output_open(NULL);
     coll_told_tell(&mca_coll_han_component.super.collm_version);
     coll_unused_tell(&mca_coll_han_component.super.collm_version);
+    if (coll_told_has_others() && 0 == OPAL_PROC_MY_NAME.vpid) {
+        const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
+
+        HAN_VERBOSE(1, "coll:han: this is HAN %d.%d.%d, not the component of that name that Open MPI brings",
+                    self->mca_component_major_version, self->mca_component_minor_version,
+                    self->mca_component_release_version);
+    }
     mca_coll_han_table_open();
     return OMPI_SUCCESS;
 }

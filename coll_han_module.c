@@ -136,22 +136,41 @@ static bool has_settled(ompi_communicator_t *comm)
     return 2 > ompi_comm_size(comm) || coll_settle(&mca_coll_han_component.super.collm_version, comm);
 }
 
+/* Tells why HAN has no part in a communicator, to users who want to know. Of those with one rank nobody wants to. */
+static mca_coll_base_module_t *decline(ompi_communicator_t *comm, const char *why)
+{
+    if (1 < ompi_comm_size(comm) && 0 == ompi_comm_rank(comm)) {
+        HAN_VERBOSE(1, "coll:han: %s (cid %d): %d ranks; not used: %s", comm->c_name, comm->c_contextid,
+                    ompi_comm_size(comm), why);
+    }
+    return NULL;
+}
+
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority)
 {
     han_module_t *module;
 
-    if (OMPI_COMM_IS_INTER(comm) || !has_settled(comm)) {
-        return NULL;
+    if (OMPI_COMM_IS_INTER(comm)) {
+        return decline(comm, "it is an intercommunicator");
+    }
+    if (!has_settled(comm)) {
+        return NULL; /* that has been told */
     }
     *priority = mca_coll_han_component.priority;
-    if (0 >= *priority || !same_architecture(comm) || !coll_tags_fit()) {
-        return NULL;
+    if (0 >= *priority) {
+        return decline(comm, "coll_han_priority is not above 0");
     }
     if (!ompi_group_have_remote_peers(comm->c_local_group)) {
         if (MPI_COMM_WORLD == comm) {
             mca_coll_han_table_check(comm);
         }
-        return NULL;
+        return decline(comm, "all of them are on one node");
+    }
+    if (!same_architecture(comm)) {
+        return decline(comm, "their processors are not of one kind");
+    }
+    if (!coll_tags_fit()) {
+        return decline(comm, "the pml has too few tags");
     }
     module = OBJ_NEW(han_module_t);
     if (NULL == module) {

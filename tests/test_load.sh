@@ -186,6 +186,17 @@ test_tells_call() {                 # test_tells_call PATTERN OPTIONS...
         [[ $(grep -c 'bcast, 100000 bytes' "$tmp/err") == 1 ]] && said "$pattern"
 }
 
+# Whose component it is, once.
+test_tells_version() {
+    run --mca coll_han_verbose 1 -- "$tmp/load_collectives" &&
+        [[ $(grep -c 'coll:han: this is HAN 0\.1\.0, not the component of that name that Open MPI brings$' "$tmp/err") == 1 ]]
+}
+
+test_tells_declined() {             # test_tells_declined WHY OPTIONS...
+    run "${@:2}" --mca coll_han_verbose 1 -- "$tmp/load_collectives" &&
+        [[ $(grep -c "coll:han: MPI_COMM_WORLD (cid 0): 4 ranks; not used: $1$" "$tmp/err") == 1 ]] && ! said 'up: '
+}
+
 test_silent() {
     run -- "$tmp/load_collectives" && [[ ! -s $tmp/err ]]
 }
@@ -229,6 +240,9 @@ t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
 t_check "verbose 1 tells of sockets" test_tells_sockets
 t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
+t_check "verbose 1 tells whose component it is" test_tells_version
+t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
+t_check "verbose 1 tells that HAN is switched off" test_tells_declined 'coll_han_priority is not above 0' --mca coll_han_priority 0
 t_check "verbose 2 tells of a call, and why" test_tells_call \
     'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(built-in rule'
 t_check "verbose 2 tells of a call as the user wants it" test_tells_call \
