@@ -5,26 +5,31 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By how soon a byte is there: messages that go past the kernel (InfiniBand, Slingshot, Omni-Path), and by TCP. */
-static const struct {
-    uint64_t trip; /* ps, at most */
-    uint64_t eager;
-    const char *up;
-} networks[] = {
-    { 6000000, 8000, "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
-    { UINT64_MAX, 63 << 10, "latency 10us overhead 4us 4us copy 5GB/s rendezvous 50us" },
-};
-
 /*
- * By the rate of a stream. That is no exact measure of a link, and need not be: what is best with ten times the rate is
- * hardly worse. No stream is faster than its link; so the ends of the classes lie just above what is made: 2.5 and
- * 25 Gbit/s.
+ * By the rate of long messages. That is no exact measure of a link, and need not be: what is best with ten times the
+ * rate is hardly worse. No message is faster than its link; so the ends of the classes lie just above what is made: 2.5
+ * and 25 Gbit/s.
  */
 static const struct {
     uint64_t most; /* MB/s */
     const char *rate;
 } rates[] = {
     { 3, "1.25MB/s" }, { 32, "12.5MB/s" }, { 320, "125MB/s" }, { 3200, "1.25GB/s" }, { UINT64_MAX, "12.5GB/s" },
+};
+enum { RATES = sizeof(rates) / sizeof(rates[0]) };
+
+/*
+ * By how soon a byte is there: messages that go past the kernel (InfiniBand, Slingshot, Omni-Path), and by TCP. By TCP
+ * it is the processors that limit what is faster than 10 Gbit/s.
+ */
+static const struct {
+    uint64_t trip; /* ps, at most */
+    uint64_t eager;
+    int rates; /* that it has */
+    const char *up;
+} networks[] = {
+    { 4000000, 8000, RATES, "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
+    { UINT64_MAX, 63 << 10, RATES - 1, "latency 10us overhead 4us 4us copy 5GB/s rendezvous 50us" },
 };
 
 enum { UNKNOWN_RATE = 1250, LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
@@ -54,7 +59,7 @@ void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_col
     while (networks[network].trip < trip) {
         ++network;
     }
-    while (rates[link].most < rate) {
+    while (link + 1 < networks[network].rates && rates[link].most < rate) {
         ++link;
     }
     snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up, rates[link].rate,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "ompi/mca/pml/pml.h"
+#include "opal/runtime/opal_progress.h"
 
 #include "coll_han_classes.h"
 #include "common/coll_end.h"
@@ -199,7 +200,7 @@ static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *fa
                 (double) took / 1e6, network, (int) facts->cores, facts->shared ? "all nodes'" : "each node's");
 }
 
-int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
+static int measure(han_module_t *module, mca_coll_han_machine_t *machine)
 {
     const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     const uint64_t start = now();
@@ -233,4 +234,14 @@ int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
         say_facts(module, &facts, now() - start);
     }
     return OMPI_SUCCESS;
+}
+
+/* In MPI_Init ranks do not yet give their core away while they wait, as mpirun has them do where they share cores. */
+int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
+{
+    const bool yields = opal_progress_set_yield_when_idle(true);
+    const int rc = measure(module, machine);
+
+    (void) opal_progress_set_yield_when_idle(yields);
+    return rc;
 }

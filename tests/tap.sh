@@ -64,6 +64,11 @@ t_eventually() {                    # t_eventually COMMAND...: true as soon as i
     done
 }
 
+# How many of two rounds a script of bench/ has measured: a busy machine may have time for one.
+t_rounds() {                        # t_rounds MESSAGES
+    grep -q ': 1 of 2 rounds fit into ' "$1" && echo 1 || echo 2
+}
+
 t_skip() {                          # t_skip BEHAVIOUR REASON
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"
