@@ -285,7 +285,7 @@ void settings_init(void);
 
 /**
  * Looks for the variables coll_<component>_<collective>_... that take names: each combination of accepted values is a
- * setting. Where there are none, there is one setting, which is nothing.
+ * setting, if no other one does the same. Where there are none, there is one setting, which is nothing.
  *
  * @param with_numbers some that take numbers, too: of each a few values
  */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_VARIABLES = 6, MOST_VALUES = 24, NAME = 128 };
+enum { MOST_VARIABLES = 6, MOST_VALUES = 24, MOST_SETTINGS = 1024, NAME = 128 };
 
 /* Variables that take numbers, and those that are wanted. */
 static const struct {
@@ -23,9 +23,11 @@ struct variable {
     char names[MOST_VALUES][NAME];
 };
 
-static struct {
+static struct found {
     size_t count;
     struct variable variables[MOST_VARIABLES];
+    size_t distinct; /* combinations of values that differ in what is done, */
+    size_t numbers[MOST_SETTINGS];
 } found[COLLECTIVES];
 
 static bool is_solo; /* the component leaves elements with padding to others, whatever the algorithm */
@@ -104,6 +106,65 @@ static void add_variable(const char *name, const char *component, bool with_numb
     found[collective].variables[found[collective].count++] = variable;
 }
 
+static size_t combinations(const struct found *one)
+{
+    size_t count = 1;
+
+    for (size_t i = 0; i < one->count; ++i) {
+        count *= (size_t) one->variables[i].count;
+    }
+    return count;
+}
+
+/* Which value a variable has in a combination; the number becomes what is left for the next variable. */
+static int value_in(const struct variable *variable, size_t *number)
+{
+    const int value = (int) (*number % (size_t) variable->count);
+
+    *number /= (size_t) variable->count;
+    return value;
+}
+
+static bool is_one_of(const char *value, const char *const *names)
+{
+    while (NULL != *names && 0 != strcmp(value, *names)) {
+        ++names;
+    }
+    return NULL != *names;
+}
+
+static const char *const others[] = { "auto", "fallback", NULL };
+static const char *const in_part[] = { "simple", "pipeline", "up_allreduce", NULL };
+
+/* Whether it does what another combination does: only what goes level by level has submodules. */
+static bool is_twin(const struct found *one, size_t number)
+{
+    bool levels = true, modules = false;
+
+    for (size_t i = 0; i < one->count; ++i) {
+        const struct variable *variable = &one->variables[i];
+        const char *value = variable->names[value_in(variable, &number)];
+
+        if (0 == strcmp("algorithm", variable->name)) {
+            levels = 0 == strcmp("auto", value) || is_one_of(value, in_part);
+        } else if (NULL != strstr(variable->name, "_module")) {
+            modules = modules || 0 != strcmp("auto", value);
+        }
+    }
+    return modules && !levels;
+}
+
+static void keep_distinct(struct found *one)
+{
+    const size_t all = combinations(one);
+
+    for (size_t number = 0; number < all && MOST_SETTINGS > one->distinct; ++number) {
+        if (!is_twin(one, number)) {
+            one->numbers[one->distinct++] = number;
+        }
+    }
+}
+
 void settings_open(const char *component, bool with_numbers)
 {
     int count = 0;
@@ -118,6 +179,9 @@ void settings_open(const char *component, bool with_numbers)
             == MPI_T_cvar_get_info(i, name, &length, &verbosity, NULL, NULL, NULL, NULL, &binding, &scope)) {
             add_variable(name, component, with_numbers);
         }
+    }
+    for (size_t which = 0; which < COLLECTIVES; ++which) {
+        keep_distinct(&found[which]);
     }
 }
 
@@ -145,67 +209,52 @@ void settings_segment(const char *component, int bytes)
 
 size_t settings_count(const struct collective *collective)
 {
-    const size_t which = (size_t) (collective - collectives);
-    size_t count = 1;
+    const struct found *one = &found[collective - collectives];
 
-    for (size_t i = 0; i < found[which].count; ++i) {
-        count *= (size_t) found[which].variables[i].count;
-    }
-    return count;
+    return 0 == one->distinct ? 1 : one->distinct;
 }
 
-/* Which value a variable has in a setting; setting becomes what is left for the next variable. */
-static int value_in(const struct variable *variable, size_t *setting)
+/* The combination of a setting. */
+static size_t number_of(const struct found *one, size_t setting)
 {
-    const int value = (int) (*setting % (size_t) variable->count);
-
-    *setting /= (size_t) variable->count;
-    return value;
+    return 0 == one->distinct ? 0 : one->numbers[setting];
 }
 
 void settings_write(const struct collective *collective, size_t setting)
 {
-    const size_t which = (size_t) (collective - collectives);
+    const struct found *one = &found[collective - collectives];
+    size_t number = number_of(one, setting);
 
-    for (size_t i = 0; i < found[which].count; ++i) {
-        struct variable *variable = &found[which].variables[i];
+    for (size_t i = 0; i < one->count; ++i) {
+        const struct variable *variable = &one->variables[i];
 
-        MPI_T_cvar_write(variable->handle, &variable->values[value_in(variable, &setting)]);
+        MPI_T_cvar_write(variable->handle, &variable->values[value_in(variable, &number)]);
     }
 }
 
 const char *settings_text(const struct collective *collective, size_t setting, char *text, size_t size)
 {
-    const size_t which = (size_t) (collective - collectives);
-    size_t used = 0;
+    const struct found *one = &found[collective - collectives];
+    size_t used = 0, number = number_of(one, setting);
 
     text[0] = '\0';
-    for (size_t i = 0; i < found[which].count && used < size; ++i) {
-        const struct variable *variable = &found[which].variables[i];
+    for (size_t i = 0; i < one->count && used < size; ++i) {
+        const struct variable *variable = &one->variables[i];
 
         used += (size_t) snprintf(text + used, size - used, "%s%s=%s", 0 == i ? "" : " ", variable->name,
-                                  variable->names[value_in(variable, &setting)]);
+                                  variable->names[value_in(variable, &number)]);
     }
     return text;
 }
 
-static bool is_one_of(const char *value, const char *const *names)
-{
-    while (NULL != *names && 0 != strcmp(value, *names)) {
-        ++names;
-    }
-    return NULL != *names;
-}
-
 enum mover settings_mover(const struct collective *collective, size_t setting)
 {
-    static const char *const others[] = { "auto", "fallback", NULL };
-    static const char *const in_part[] = { "simple", "pipeline", "up_allreduce", NULL };
-    const size_t which = (size_t) (collective - collectives);
+    const struct found *one = &found[collective - collectives];
+    size_t number = number_of(one, setting);
 
-    for (size_t i = 0; i < found[which].count; ++i) {
-        const struct variable *variable = &found[which].variables[i];
-        const char *value = variable->names[value_in(variable, &setting)];
+    for (size_t i = 0; i < one->count; ++i) {
+        const struct variable *variable = &one->variables[i];
+        const char *value = variable->names[value_in(variable, &number)];
 
         if (0 == strcmp("algorithm", variable->name)) {
             return is_one_of(value, others)               ? OTHERS
@@ -222,7 +271,7 @@ void settings_finalize(void)
         for (size_t i = 0; i < found[which].count; ++i) {
             MPI_T_cvar_handle_free(&found[which].variables[i].handle);
         }
-        found[which].count = 0;
+        found[which].count = found[which].distinct = 0;
     }
     MPI_T_finalize();
 }

@@ -32,10 +32,14 @@ enum { CODE = MPI_ERR_NO_SPACE };
 /* Where something fails: a collective of a level, one on the communicator itself, or a message. */
 enum place { LOW, UP, ITSELF, MESSAGE };
 
+/* Which ranks meet the failure: all, those of a node (its number is the end of its name), or one. */
+enum who { EVERY_RANK, ONE_NODE, ONE_RANK };
+
 static struct {
     bool armed;
     bool blocking; /* the call */
     enum place place;
+    enum who who;
     long call; /* the number of the one that fails */
     int victim;
     long seen;
@@ -264,9 +268,6 @@ static void replace_messages(void)
 
 /* ---- a call in which something fails ---- */
 
-/* Which ranks meet the failure: all, those of a node (its number is the end of its name), or one. */
-enum who { EVERY_RANK, ONE_NODE, ONE_RANK };
-
 static bool meets(enum who who, int victim)
 {
     char name[MPI_MAX_PROCESSOR_NAME];
@@ -276,12 +277,14 @@ static bool meets(enum who who, int victim)
     return EVERY_RANK == who || victim == (ONE_NODE == who ? name[length - 1] - '0' : t.rank);
 }
 
-/* Another one for each setting, and with each seed. */
-static int victim_of(enum who who, size_t setting)
+/* Another one for each setting, turn and seed; what has several turns begins with the root, or its node. */
+static int victim_of(const struct collective *collective, size_t setting, size_t turn)
 {
-    const size_t nodes = 4, victims = ONE_NODE == who ? nodes : (size_t) t.size;
+    enum { NODES = 4, APART = 3 };
+    const size_t victims = ONE_NODE == fault.who ? NODES : (size_t) t.size;
+    const bool is_root = 0 == turn && COMPONENT == settings_mover(collective, setting);
 
-    return (int) ((setting + (size_t) t.seed) % victims);
+    return is_root ? 0 : (int) ((setting + turn * APART + (size_t) t.seed) % victims);
 }
 
 static struct call any_call(const struct collective *collective, enum form form, size_t size)
@@ -309,7 +312,7 @@ static const char *text_of(const struct call *c, size_t setting, char *text, siz
 }
 
 /* False where on no rank anything was left to fail. */
-static bool one_failure(struct call *c, size_t setting, enum who who)
+static bool one_failure(struct call *c, size_t setting)
 {
     char text[CALL_TEXT];
     struct call next = *c;
@@ -318,7 +321,7 @@ static bool one_failure(struct call *c, size_t setting, enum who who)
     fault.seen = 0;
     fault.hit = false;
     fault.blocking = BLOCKING == c->form;
-    fault.armed = meets(who, fault.victim);
+    fault.armed = meets(fault.who, fault.victim);
     call_start(c);
     call_wait(c);
     fault.armed = false;
@@ -344,27 +347,50 @@ static bool one_failure(struct call *c, size_t setting, enum who who)
 /* In each call, so many inner ones, one after the other. */
 enum { MOST_FAILURES = 4 };
 
-static void failures_of(const struct collective *collective, enum form form, enum who who)
+/*
+ * How often a setting has its turn, each time with another victim. Settings that go level by level are many: of
+ * blocking calls every second one has a turn, of others, which never go so, every eighth; another seed takes others. As
+ * set there is but one setting, whoever does it.
+ */
+static size_t turns_of(const struct collective *collective, enum form form, size_t setting)
 {
-    /* Every second one, the others with the next seed; as set there is but one. */
-    const size_t step = as_set ? 1 : 2;
+    const uint64_t of = BLOCKING == form ? 2 : 8;
 
-    for (size_t setting = (size_t) t.seed % step; setting < settings_count(collective); setting += step) {
-        struct call c = any_call(collective, form, 5);
+    if (as_set) {
+        return 1;
+    }
+    switch (settings_mover(collective, setting)) {
+    case OTHERS:
+        return 0;
+    case COMPONENT:
+        return 3;
+    default:
+        return 0 == (check_mixed(0, setting, 0, 0) + (uint64_t) t.seed) % of;
+    }
+}
 
-        settings_write(collective, setting);
-        if (!as_set && OTHERS == settings_mover(collective, setting)) {
-            continue;
+static void failures_in(const struct collective *collective, enum form form, size_t setting)
+{
+    struct call c = any_call(collective, form, 5);
+
+    settings_write(collective, setting);
+    call_run(&c);
+    replace_modules();
+    for (fault.call = 0; fault.call < MOST_FAILURES && 0 != t_agree(!t.verdict.failed); ++fault.call) {
+        c = any_call(collective, form, 5);
+        alarm(T_LIMIT);
+        if (!one_failure(&c, setting)) {
+            break;
         }
-        call_run(&c);
-        replace_modules();
-        fault.victim = victim_of(who, setting);
-        for (fault.call = 0; fault.call < MOST_FAILURES && 0 != t_agree(!t.verdict.failed); ++fault.call) {
-            c = any_call(collective, form, 5);
-            alarm(T_LIMIT);
-            if (!one_failure(&c, setting, who)) {
-                break;
-            }
+    }
+}
+
+static void failures_of(const struct collective *collective, enum form form)
+{
+    for (size_t setting = 0; setting < settings_count(collective); ++setting) {
+        for (size_t turn = 0; turn < turns_of(collective, form, setting); ++turn) {
+            fault.victim = victim_of(collective, setting, turn);
+            failures_in(collective, form, setting);
         }
     }
 }
@@ -384,6 +410,7 @@ static void run_scene(const struct scene *scene)
     long made = 0;
 
     fault.place = scene->place;
+    fault.who = scene->who;
     for (int i = 0; i < (as_set ? FEW : COLLECTIVES) * FORMS; ++i) {
         const struct collective *collective = &collectives[i / FORMS];
         const enum form form = (enum form)(i % FORMS);
@@ -393,7 +420,7 @@ static void run_scene(const struct scene *scene)
         }
         t_start(0, "%s", scene->name);
         fault.made = 0;
-        failures_of(collective, form, scene->who);
+        failures_of(collective, form);
         made += fault.made;
         snprintf(t.name, sizeof(t.name), "%s: %s, %s: %ld failures", scene->name, collective->name, form_names[form],
                  fault.made);
