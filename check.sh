@@ -24,6 +24,7 @@ clang -Wall -Wextra -Werror | quick |  600 | build_clang
 unit tests                  | quick |  300 | unit_tests
 rules                       | quick |  600 | tests/test_rules.sh
 han_rules                   | quick |  300 | tests/test_han_rules.sh
+options                     | quick |  300 | tests/test_options.sh
 load                        | quick |  600 | tests/test_load.sh
 settle                      | quick |  600 | tests/test_settle.sh
 solo                        | usual |  600 | tests/test_solo.sh
@@ -346,30 +347,29 @@ bad_input() {
     exit 2
 }
 
+take_depth() {                      # take_depth --quick|--all
+    [[ -z $depth || $depth == "${1#--}" ]] || bad_option "--quick and --all exclude each other"
+    depth=${1#--}
+}
+
+# For start_step.
+take_step() {                       # take_step OPTION COMMAND
+    "$2"
+    exit 0
+}
+
 only='' list='' depth='' seed=1 is_alone='' end_by=TERM
 options=("$@")
 choose_build
-while (($#)); do
-    case $1 in
-        --quick | --all)
-            [[ -z $depth || $depth == "${1#--}" ]] || bad_input "--quick and --all exclude each other"
-            depth=${1#--}
-            shift ;;
-        --only)
-            (($# > 1)) && [[ -n $2 ]] || bad_input "--only needs a text; --list prints the names of the steps"
-            only=$2
-            shift 2 ;;
-        --seed)
-            seed=$(seed_of "${2:-}") || bad_input "--seed '${2:-}': it is $SEEDS"
-            shift 2 ;;
-        --list) list=yes; shift ;;
-        --step) "$2"; exit 0 ;;     # for start_step
-        --alone) is_alone=yes; shift ;;     # for alone
-        --help | -h) usage; exit 0 ;;
-        *) bad_input "option '$1' is unknown; --help lists the options" ;;
-    esac
-done
-[[ -z $only ]] || is_step "$only" || bad_input "no step is called '$only'; --list prints their names"
+take_options "
+--quick | take_depth()
+--all   | take_depth()
+--only  | only         | a text; --list prints the names of the steps | .+
+--seed  | take_seed()  | $SEEDS | $SEED
+--list  | list
+--step  | take_step()  | the command of a step | .+
+--alone | is_alone" "$@"
+[[ -z $only ]] || is_step "$only" || bad_input "--only '$only': no step is called so; --list prints their names"
 depth=${depth:-usual}
 export HAN_CHECK_DEPTH=$depth HAN_CHECK_SEED=$seed      # for --step
 if [[ -n $list ]]; then

@@ -10,6 +10,8 @@ readonly TOP
 readonly MEASURE_SECONDS=150
 # shellcheck source=tests/packages.sh
 . "$TOP/tests/packages.sh"
+# shellcheck source=tests/options.sh
+. "$TOP/tests/options.sh"
 
 usage() {
     cat <<END
@@ -90,13 +92,7 @@ compare() {
 }
 
 seconds=$MEASURE_SECONDS
-while (($#)); do
-    case $1 in
-        --time) seconds=${2:?--time needs a number of seconds}; shift 2 ;;
-        --help | -h) usage; exit 0 ;;
-        *) echo "demo.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
-    esac
-done
+take_options "--time | seconds | whole seconds from 1 | $NUMBER" "$@"
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 mkdir -p "$TOP/results"

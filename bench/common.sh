@@ -7,8 +7,12 @@
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
+# HAN has nothing to do on one node.
+readonly SHAPE='([2-9]|[1-9][0-9]+)x[1-9][0-9]*(:slot|:node)?'
 readonly START_SECONDS=1.5          # an mpirun without the measurement, about
 readonly NO_CLUSTER=77
+# shellcheck source=tests/options.sh
+. "$HERE/../tests/options.sh"
 
 say() {
     progress_end
@@ -36,6 +40,7 @@ ours=han
 components=
 rounds=5
 budget=120
+prefer=
 output=
 bench=
 extra=()                            # options for han_bench
@@ -54,62 +59,36 @@ Where
 END
 }
 
-value_of() {                        # value_of OPTION PATTERN VALUE EXAMPLE
-    [[ $3 =~ ^($2)$ ]] || die 2 "$1 '$3': expected $4; --help lists the options"
-    printf '%s' "$3"
-}
+# Lines of the table of options that scripts have alike.
+readonly COMMON_OPTIONS="
+--nodes      | nodes      | a number from 1                                            | $NUMBER
+--ppn        | ppn        | 4 or 5,3,4,1                                               | $NUMBER(,$NUMBER)*
+--map        | map        | slot or node                                               | slot|node
+--rate       | rate       | none, or a rate as 200mbit                                 | $RATE
+--cluster    | cluster    | the name of a virtual cluster                              | [A-Za-z0-9_.-]+
+--sets       | sets       | names, as in han,tuned                                     | [A-Za-z0-9_.,-]+
+--set        | add_set()  | NAME=OPTIONS, the name of letters, digits, '_', '.', '-'   | [A-Za-z0-9_.-]+=.*
+--ours       | ours       | the name of a set                                          | [A-Za-z0-9_.-]+
+--components | components | a folder                                                   | @folder
+--rounds     | rounds     | a number from 1                                            | $NUMBER
+--time       | budget     | whole seconds from 1                                       | $NUMBER
+--output     | output     | a name in a folder that can be written                     | @new
+--bench      | bench      | a program                                                  | @program
+--shapes     | shapes     | shapes of several nodes, as in 4x4,8x2,4x4:node            | $SHAPE(,$SHAPE)*
+--rates      | rates      | rates, as in none,200mbit                                  | ($RATE)(,($RATE))*
+"
 
-# Takes an option that all scripts have; 1 if it is none of them.
-common_option() {                   # common_option OPTION VALUE
-    local number='[1-9][0-9]*'
-    case $1 in
-    --nodes) nodes=$(value_of "$1" "$number" "$2" 'a number from 1') ;;
-    --ppn) ppn=$(value_of "$1" "$number(,$number)*" "$2" '4 or 5,3,4,1') ;;
-    --map) map=$(value_of "$1" 'slot|node' "$2" 'slot or node') ;;
-    --rate) rate=$2 ;;
-    --cluster) cluster=$2 ;;
-    --sets) sets=$2 ;;
-    --set) add_set "$2" ;;
-    --ours) ours=$2 ;;
-    --components) components=$2 ;;
-    --rounds) rounds=$(value_of "$1" "$number" "$2" 'a number from 1') ;;
-    --time) budget=$(value_of "$1" "$number" "$2" 'whole seconds') ;;
-    --output) output=$2 ;;
-    --bench) bench=$2 ;;
-    *) return 1 ;;
-    esac
-}
-
-# For all scripts: own_option OPTION VALUE takes the script's own ones, or returns 1.
-parse_options() {                   # parse_options OPTIONS_WITHOUT_VALUE ARGUMENT...
-    local plain=$1 option
-    shift
-    while (($# > 0)); do
-        option=$1
-        if [[ $option == --help || $option == -h ]]; then
-            usage
-            exit 0
-        elif [[ " $plain " == *" $option "* ]]; then
-            own_option "$option"
-            shift
-        elif [[ " $known_options " != *" $option "* ]]; then
-            die 2 "option '$option' is unknown; --help lists the options"
-        elif (($# < 2)); then
-            die 2 "option '$option' needs a value; --help lists the options"
-        else
-            common_option "$option" "$2" || own_option "$option" "$2"
-            shift 2
-        fi
+common_options() {                  # common_options OPTION...: their lines
+    local target expected pattern option
+    for option; do
+        option_line "$COMMON_OPTIONS" "$option"
+        printf '%s|%s|%s|%s\n' "$option" "$target" "$expected" "$pattern"
     done
 }
 
-known_options='--nodes --ppn --map --rate --cluster --sets --set --ours --components --rounds --time --output --bench'
-
-add_set() {                         # NAME=OPTIONS
-    [[ $1 =~ ^([A-Za-z0-9_.-]+)=(.*)$ ]] ||
-        die 2 "--set '$1': expected NAME=OPTIONS, the name of letters, digits, '_', '.', '-'"
-    options[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}
-    added+=("${BASH_REMATCH[1]}")
+add_set() {                         # add_set OPTION NAME=OPTIONS
+    options[${2%%=*}]=${2#*=}
+    added+=("${2%%=*}")
 }
 
 bytes_of() {                        # 64K
@@ -136,9 +115,7 @@ find_file() {                       # the first that exists
 find_program() {                    # find_program NAME OPTION VALUE FILE...
     local name=$1 option=$2 file=$3
     shift 3
-    if [[ -n $file ]]; then
-        [[ -x $file ]] || die 2 "$option '$file': there is no such program"
-    else
+    if [[ -z $file ]]; then
         file=$(find_file "$@")
         [[ -n $file ]] || die 2 "$name is not there; build it, or give $option"
     fi
@@ -152,7 +129,6 @@ find_bench() {
 # The folder that --components names, or where they are built; sets components, to nothing where there are none.
 find_components() {
     if [[ -n $components ]]; then
-        [[ -d $components ]] || die 2 "--components '$components': there is no such folder"
         components=$(realpath -- "$components")
     else
         components=$(find_file components "$HERE/../components")
@@ -189,6 +165,8 @@ define_sets() {
         done
         options[$name]=${text# }
     done
+    [[ $ours == han || " ${wanted[*]} ${prefer//[,+]/ } " == *" $ours "* ]] ||
+        bad_option "--ours '$ours': expected one of the sets, ${wanted[*]}"
 }
 
 # ---------------------------------------------------------------- cluster and jobs
@@ -271,15 +249,6 @@ usage_machines() {
 END
 }
 
-machines_option() {                 # machines_option OPTION VALUE; 1 if it is none of them
-    local shape='[1-9][0-9]*x[1-9][0-9]*(:slot|:node)?'
-    case $1 in
-    --shapes) shapes=$(value_of "$1" "$shape(,$shape)*" "$2" 'shapes as in 4x4,8x2,4x4:node') ;;
-    --rates) rates=$(value_of "$1" '[0-9a-z.]+(,[0-9a-z.]+)*' "$2" 'rates as in none,200mbit') ;;
-    *) return 1 ;;
-    esac
-}
-
 # COMMAND finds nodes, ppn, map, rate and the launcher set, and the rate as it was written in rate_word.
 on_each_machine() {                 # on_each_machine COMMAND...
     local shape shape_word rate_word
@@ -288,7 +257,6 @@ on_each_machine() {                 # on_each_machine COMMAND...
         [[ $shape_word != *:* ]] || map=${shape_word#*:}
         for rate_word in ${rates//,/ }; do
             nodes=${shape%x*} ppn=${shape#*x} rate=$rate_word cluster=
-            ((nodes > 1)) || die 2 "--shapes '$shape_word': HAN has nothing to do on one node"
             bring_up_cluster
             find_launcher
             "$@"

@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034  # used by those that source this
 #
 # What check.sh and tests/run.sh let the caller choose.  To be sourced.
 
-# shellcheck disable=SC2034  # used by who sources this
-readonly DEPTHS='quick, usual, all' SEEDS='a number from 1 to 999999999, or random'
+# shellcheck source=tests/options.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/options.sh"
+readonly DEPTHS='quick, usual, all' SEEDS='a number from 1 to 999999999, or random' SEED='random|[1-9][0-9]{0,8}'
 
-# How much of the tests is done: quick is a part of usual, usual of all.
-
-depth_known() {                     # depth_known WORD
-    [[ $1 == quick || $1 == usual || $1 == all ]]
-}
-
-# Whether what has a depth in a table is done in that much.
+# Whether what has a depth in a table is done in that much: quick is a part of usual, usual of all.
 depth_has() {                       # depth_has WANTED DEPTH
     case $1:$2 in
         all:* | usual:usual | *:quick) ;;
@@ -20,13 +15,9 @@ depth_has() {                       # depth_has WANTED DEPTH
     esac
 }
 
-# Prints the number of a seed that was asked for.
-seed_of() {                         # seed_of SEED
-    if [[ $1 == random ]]; then
-        echo $((1 + SRANDOM % 999999999))
-    else
-        [[ $1 =~ ^[1-9][0-9]{0,8}$ ]] && echo "$1"
-    fi
+take_seed() {                       # take_seed OPTION SEED
+    seed=$2
+    [[ $2 != random ]] || seed=$((1 + SRANDOM % 999999999))
 }
 
 # Sets build: the folder that the caller has chosen, the current one or the one above it.

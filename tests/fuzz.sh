@@ -11,16 +11,15 @@ HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly TOP=$HERE/..
 
+# shellcheck source=tests/options.sh
+. "$HERE/options.sh"
+
+usage() {
+    echo "tests/fuzz.sh [--seconds N]   (default: 60)"
+}
+
 seconds=60
-while (($#)); do
-    case $1 in
-        --seconds) seconds=${2:?--seconds needs a number}; shift 2 ;;
-        --help | -h)
-            echo "tests/fuzz.sh [--seconds N]   (default: 60)"
-            exit 0 ;;
-        *) echo "fuzz.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
-    esac
-done
+take_options "--seconds | seconds | whole seconds from 1 | $NUMBER" "$@"
 
 tmp=$(mktemp -d)
 trap 'rm -rf -- "$tmp"' EXIT

@@ -26,6 +26,8 @@ readonly HERE
 readonly TOP=$HERE/..
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/options.sh
+. "$HERE/options.sh"
 
 # What the test does not need.  Not to optimise halves the time.
 # shellcheck disable=SC2054  # commas are meant
@@ -216,17 +218,19 @@ clean_up() {
     [[ -n $keep ]] || rm -rf -- "$work"
 }
 
+one_case() {                        # one_case --dso-only|--static-only
+    local name=${1#--}
+    cases=("${name%-only}")
+}
+
 main() {
-    while (($#)); do
-        case $1 in
-            --work) work=${2:?--work needs a folder} keep=yes; shift 2 ;;
-            --source) source=$(realpath -- "${2:?--source needs a folder}"); shift 2 ;;
-            --dso-only) cases=(dso); shift ;;
-            --static-only) cases=(static); shift ;;
-            --help | -h) usage; exit 0 ;;
-            *) die "option '$1' is unknown; --help lists the options" ;;
-        esac
-    done
+    take_options "
+    --work        | work         | a folder that is there, or can be made | @new_folder
+    --source      | source       | a folder                               | @folder
+    --dso-only    | one_case()
+    --static-only | one_case()" "$@"
+    [[ -z $source ]] || source=$(realpath -- "$source")
+    keep=$work
     if [[ -n $work ]]; then
         mkdir -p -- "$work"
         work=$(realpath -- "$work")

@@ -11,6 +11,8 @@ readonly TOP
 . "$TOP/tests/job.sh"
 # shellcheck source=tests/sources.sh
 . "$TOP/tests/sources.sh"
+# shellcheck source=tests/options.sh
+. "$TOP/tests/options.sh"
 readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
 readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules settle memory)
@@ -170,14 +172,9 @@ try_mutant() {                      # try_mutant INDEX LOG
 
 main() {
     local only='' list='' i start seconds total right=0 caught wrong
-    while (($#)); do
-        case $1 in
-            --only) only=${2:?--only needs a text}; shift 2 ;;
-            --list) list=yes; shift ;;
-            --help | -h) usage; exit 0 ;;
-            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
-        esac
-    done
+    take_options "
+    --only | only | a text | .+
+    --list | list" "$@"
     read_list "$only"
     total=${#names[@]}
     ((total > 0)) || { say "no mutant is called '$only'; --list prints their names"; exit 2; }

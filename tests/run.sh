@@ -326,6 +326,15 @@ run_theirs() {                      # run_theirs NAME SHAPE MAP OPTIONS PROGRAM
     t_result "$status" "$1: Open MPI's HAN fails: ${reason#"$1: "}" "$tmp/theirs"
 }
 
+# Whether the name of a run contains a text.
+is_run() {                          # is_run TEXT
+    local name
+    while IFS='|' read -r name _; do
+        [[ $name != *"$1"* ]] || return 0
+    done < <(all_rows)
+    return 1
+}
+
 run_all() {
     local row column start
     local -a columns
@@ -363,24 +372,15 @@ clean_up() {
 }
 
 main() {
-    while (($#)); do
-        case $1 in
-            --build) build=${2:?--build needs a folder}; shift 2 ;;
-            --depth)
-                depth=${2:-}
-                depth_known "$depth" || { say "--depth '$depth': it is one of: $DEPTHS"; exit 2; }
-                shift 2 ;;
-            --only) only=${2:?--only needs a text}; shift 2 ;;
-            --seed)
-                seed=$(seed_of "${2:-}") || { say "--seed '${2:-}': it is $SEEDS"; exit 2; }
-                shift 2 ;;
-            --list) list=yes; shift ;;
-            --stop) stop=yes; shift ;;
-            --theirs) theirs=yes; shift ;;
-            --help | -h) usage; exit 0 ;;
-            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
-        esac
-    done
+    take_options "
+    --build  | build       | a folder      | @folder
+    --depth  | depth       | $DEPTHS       | ${DEPTHS//, /|}
+    --only   | only        | a text        | .+
+    --seed   | take_seed() | $SEEDS        | $SEED
+    --list   | list
+    --stop   | stop
+    --theirs | theirs" "$@"
+    is_run "$only" || bad_option "--only '$only': no run is called so; --list prints their names"
     if [[ -n $list ]]; then
         run_all
         exit 0

@@ -135,18 +135,10 @@ clean_up() {
 }
 
 main() {
-    while (($#)); do
-        case $1 in
-            --build) build=${2:?--build needs a folder}; shift 2 ;;
-            --depth)
-                depth=${2:-}
-                depth_known "$depth" || { say "--depth '$depth': it is one of: $DEPTHS"; exit 2; }
-                shift 2 ;;
-            --only) only=${2:?--only needs a text}; shift 2 ;;
-            --help | -h) usage; exit 0 ;;
-            *) say "option '$1' is unknown; --help lists the options"; exit 2 ;;
-        esac
-    done
+    take_options "
+    --build | build | a folder | @folder
+    --depth | depth | $DEPTHS  | ${DEPTHS//, /|}
+    --only  | only  | a text   | .+" "$@"
     command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
     find_build mpi_memory
     trap clean_up EXIT
@@ -157,6 +149,7 @@ main() {
     export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     "$build/tests/mpi_memory" --list >"$tmp/kinds"
     if [[ $depth == all ]]; then all_lines; else some_lines; fi
+    ((count > 0)) || bad_option "--only '$only': no line is called so"
     echo "1..$count"
     exit "$failed"
 }

@@ -13,6 +13,8 @@ readonly LIMIT=600
 . "$HERE/tap.sh"
 # shellcheck source=tests/nodes.sh
 . "$HERE/nodes.sh"
+# shellcheck source=tests/options.sh
+. "$HERE/options.sh"
 
 usage() {
     cat <<'END'
@@ -356,13 +358,7 @@ board_has_the_best_candidate() {
 main() {
     local folder
     build=''
-    while (($#)); do
-        case $1 in
-            --build) build=${2:?--build needs a folder}; shift 2 ;;
-            --help | -h) usage; exit 0 ;;
-            *) echo "test_tune.sh: option '$1' is unknown; --help lists the options" >&2; exit 2 ;;
-        esac
-    done
+    take_options "--build | build | a folder | @folder" "$@"
     for folder in "${build:-.}" ..; do
         [[ ! -x $folder/tune/han_tune || ! -d $folder/components ]] || { build=$(realpath -- "$folder"); break; }
     done

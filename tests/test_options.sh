@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Each option of each tool with a value that is none: one message, which names the
+# tool, the option and the value, exit code 2, and nothing has been started or
+# installed.  Options that --help shows and that the table has not are found.
+# BUILD names the folder with the programs (default: here or one above).  Exit code
+# 0 pass, 1 fail.
+#
+# shellcheck disable=SC2317  # the test functions are called through t_check
+
+set -uo pipefail
+
+HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+TOP=$(realpath -- "$HERE/..")
+readonly HERE TOP
+readonly LIMIT=120                  # seconds for one tool
+build=${BUILD:-.}
+[[ -d $build/components ]] || build=..
+build=$(realpath -- "$build")
+
+# shellcheck source=tests/tap.sh
+. "$HERE/tap.sh"
+tmp=$(mktemp -d)
+trap 'rm -rf -- "$tmp"' EXIT
+t_notes=("$tmp/out" "$tmp/err" "$tmp/started")
+
+# TOOL | what is wanted beside | options with values that are none
+readonly TABLE="
+bench/board      |  | --shapes 4y4;--shapes 1x4;--shapes 4x4:core;--rates fast!;--rates 0mbit;--rounds 0;--time 0;--time x;--collectives Bcast;--collectives bcst;--sizes 8:x;--from /none;--against /none;--candidates /none;--components /none;--bench /none;--output /dev/null/x
+bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--components /none;--program /none;--output /dev/null/x
+bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective bcst;--sizes x;--sizes 0;--calls x;--prefer hann;--max-slower x;--min-speedup x;--components /none;--bench /none;--output /dev/null/x
+bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
+bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
+bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
+cluster/vcluster | up | --nodes 0;--nodes x;--name a/b
+cluster/vcluster | run --ppn 2 -- true | --name none
+demo.sh          |  | --time 0;--time x
+check.sh         |  | --only no-such-step;--seed x;--seed 0
+tests/run.sh     |  | --build /none;--depth some;--only no-such-run;--seed x
+tests/steady.sh  |  | 0;x
+tests/mutants.sh |  | --only no-such-mutant
+tests/in-tree.sh |  | --work /dev/null/x;--source /none
+tests/test_memory.sh |  | --build /none;--depth some
+tests/test_tune.sh |  | --build /none
+tests/fuzz.sh    |  | --seconds 0;--seconds x
+"
+
+# Whatever would begin something leaves a word of it.
+make_stubs() {
+    local name
+    mkdir "$tmp/stubs"
+    printf '#!/bin/sh\necho "$0 $*" >>"%s"\nexit 99\n' "$tmp/started" >"$tmp/stubs/mpirun"
+    chmod 755 "$tmp/stubs/mpirun"
+    for name in apt-get ip unshare make gcc mpicc gnuplot; do
+        ln -s mpirun "$tmp/stubs/$name"
+    done
+}
+
+test_refused() {                    # test_refused TOOL VALUE ARGUMENTS...
+    local tool=$1 value=$2 status=0
+    shift 2
+    : >"$tmp/started"
+    (cd -- "$build" && PATH=$tmp/stubs:$PATH exec timeout -k 5 "$LIMIT" "$TOP/$tool" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
+        status=$?
+    [[ $status == 2 && $(wc -l <"$tmp/err") == 1 && ! -s $tmp/started ]] &&
+        grep -q "^${tool##*/}: " "$tmp/err" && grep -qF -- "$value" "$tmp/err"
+}
+
+# The options of a script's table that have a value.
+options_of() {                      # options_of SCRIPT
+    sed -nE -e 's/^ *(--[a-z-]+) *\|[^|]*\|[^|]*\| *[^ ].*/\1/p' -e 's/.*take_options "(--[a-z-]+) *\|.*\|.*\|.*/\1/p' \
+        -e '/^\$\(common_options /{s/[^-]*(--[a-z-]+)[^-]*/\1\n/g;p}' "$1" | grep -E '^--[a-z-]+$'
+}
+
+test_all_options() {                # test_all_options SCRIPT: each is in the table above
+    local option found=0
+    for option in $(options_of "$TOP/$1"); do
+        # Between check.sh and itself; and names that are known to a program.
+        [[ $option != --step && "$1 $option" != 'tests/test_memory.sh --only' ]] || continue
+        found=$((found + 1))
+        grep -q "^$1 .*[|;] *$option " <<<"$TABLE" || { echo "$option is not in the table" >"$tmp/out"; return 1; }
+    done
+    ((found > 0))
+}
+
+make_stubs
+for tool in bench/{board,candidates,compare,inside,noise,pipelining} demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+    t_check "$tool: the table has all options" test_all_options "$tool"
+done
+while IFS='|' read -r tool beside rows; do
+    read -r tool <<<"$tool"
+    [[ -n $tool ]] || continue
+    read -ra before <<<"$beside"
+    IFS=';' read -ra options <<<"$rows"
+    for option in "${options[@]}"; do
+        read -ra words <<<"$option"
+        case ${before[0]:-} in
+            run) arguments=(run "${words[@]}" "${before[@]:1}") ;;
+            *) arguments=("${before[@]}" "${words[@]}") ;;
+        esac
+        t_check "$tool ${arguments[*]}" test_refused "$tool" "${words[-1]}" "${arguments[@]}"
+    done
+done <<<"$TABLE"
+
+echo "1..$count"
+exit "$failed"
