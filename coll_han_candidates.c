@@ -71,6 +71,10 @@ static int most_lanes(const mca_coll_han_input_t *input, size_t segment)
 
 static void add_trees(struct list *list, mca_coll_han_params_t params, int count, size_t bytes)
 {
+    const mca_coll_han_collective_t collective = list->what->input.collective;
+    const bool many = HAN_TREE == params.algorithm && HAN_BCAST != collective && HAN_REDUCE != collective
+                      && HAN_ALLREDUCE != collective && HAN_BARRIER != collective;
+
     for (int i = 0; i < tree_count(list->what, count); ++i) {
         size_t segment = 0;
 
@@ -79,10 +83,11 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
             const int lanes = most_lanes(&list->what->input, segment);
 
             params.ibs = params.irs = segment;
-            params.lanes = 1;
+            /* Where each rank has a tree, lanes cut nothing: they come first. */
+            params.lanes = many ? lanes : 1;
             add(list, params);
             if (1 < lanes) {
-                params.lanes = lanes;
+                params.lanes = many ? 1 : lanes;
                 add(list, params);
             }
             segment = next_segment(segment, bytes);

@@ -26,6 +26,11 @@ static uint64_t max(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static uint64_t min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Bytes at so many picoseconds per KiB. */
 static uint64_t of_bytes(uint64_t bytes, uint64_t cost)
 {
@@ -224,22 +229,27 @@ static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t 
 
 /*
  * A tree for each rank or node at once, one rooted at each: what a single one does is done so many times, by all ranks
- * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must. While
- * the first tree is through, the others have their turn.
+ * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must, but
+ * waits where pieces go only when they have been asked for. Ranks and links have half of their work at the same time.
+ * While the first tree is through, the others have their turn.
+ *
+ * bytes: of the message of each tree; wire: ps of the busiest link
  */
-static struct cost along_many(const struct call *call, struct cost one, uint64_t count, uint64_t link)
+static struct cost along_many(const struct call *call, struct cost one, uint64_t bytes, uint64_t count, uint64_t wire)
 {
     const uint64_t work = times(count, one.work);
     const uint64_t sharing
         = times(call->nodes, 1 < call->params->lanes || 1 == call->ppn ? call->ppn : divide(call->ppn, 2));
-    const uint64_t rank = work / sharing, busiest = max(rank, link);
+    const uint64_t piece = 0 == call->segment || call->segment > bytes ? bytes : call->segment;
+    const uint64_t link = piece > call->machine->levels[HAN_UP].eager ? sum(wire, wire / 2) : wire;
+    const uint64_t rank = work / sharing, busiest = sum(max(rank, link), min(rank, link) / 2);
 
     return (struct cost){
         .path = sum(one.path, busiest - busiest / call->nodes),
         .hops = one.hops,
         .work = work,
         .rank = rank,
-        .link = link,
+        .link = busiest,
     };
 }
 
@@ -362,9 +372,10 @@ static struct cost with_tree(const struct call *call)
                     along_tree(call, bytes, call->segment, 0, true));
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
-        return along_many(call, along_tree(call, bytes, call->segment, reduce, true), call->ranks, times(away, wire));
+        return along_many(call, along_tree(call, bytes, call->segment, reduce, true), bytes, call->ranks,
+                          times(away, wire));
     default:
-        return along_many(call, along_tree(call, bytes, call->segment, 0, true), call->ranks, times(away, wire));
+        return along_many(call, along_tree(call, bytes, call->segment, 0, true), bytes, call->ranks, times(away, wire));
     }
 }
 
@@ -375,7 +386,7 @@ static struct cost with_ring(const struct call *call)
     const struct cost one = both(along_tree(call, block, call->segment, call->machine->reduce, true),
                                  along_tree(call, block, call->segment, 0, true));
 
-    return along_many(call, one, call->nodes,
+    return along_many(call, one, block, call->nodes,
                       times(2 * (call->nodes - 1), of_bytes(block, call->machine->levels[HAN_UP].rate)));
 }
 

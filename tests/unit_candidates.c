@@ -132,12 +132,43 @@ static void test_what_comes_to_the_same_is_one_candidate(void **state)
     free(params);
 }
 
+/* Of what is alike the first is chosen: lanes, where each rank has a tree, and one lane, where a message would be cut.
+ */
+static void test_lanes_come_first_where_they_cut_nothing(void **state)
+{
+    static const struct {
+        mca_coll_han_collective_t collective;
+        const char *first, *second;
+    } rows[] = { { HAN_ALLGATHER, "tree ibalg=linear ibs=32768 lanes=4", "tree ibalg=linear ibs=32768" },
+                 { HAN_REDUCE_SCATTER, "tree iralg=linear irs=32768 lanes=4", "tree iralg=linear irs=32768" },
+                 { HAN_REDUCE, "tree iralg=linear irs=32768", "tree iralg=linear irs=32768 lanes=4" },
+                 { HAN_ALLREDUCE, "ring ibalg=linear ibs=16384", "ring ibalg=linear ibs=16384 lanes=4" } };
+
+    (void) state;
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
+        const mca_coll_han_candidates_t what = candidates_for(rows[row].collective, 4, 4, 128 << 10);
+        mca_coll_han_params_t *params;
+        const long count = mca_coll_han_candidates_make(&what, &params);
+        char text[HAN_CANDIDATE_TEXT] = "";
+        long i = 0;
+
+        while (i < count
+               && 0 != strcmp(rows[row].first, mca_coll_han_candidate_text(rows[row].collective, &params[i], text))) {
+            ++i;
+        }
+        assert_true(i + 1 < count);
+        assert_string_equal(rows[row].second, mca_coll_han_candidate_text(rows[row].collective, &params[i + 1], text));
+        free(params);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_algorithm_that_serves_a_call_is_a_candidate),
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
+        cmocka_unit_test(test_lanes_come_first_where_they_cut_nothing),
     };
 
     return cmocka_run_group_tests_name("candidates", tests, NULL, NULL);

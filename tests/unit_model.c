@@ -214,6 +214,23 @@ static void test_ranks_that_share_cores(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 17000000); /* one does the work of both */
 }
 
+/* Two ranks, each with a tree. */
+static void test_many_trees(void **state)
+{
+    const mca_coll_han_input_t shorter = input_of(HAN_ALLGATHER, 2, 1, 1024);
+    const mca_coll_han_input_t longer = input_of(HAN_ALLGATHER, 2, 1, 128 << 10);
+    const mca_coll_han_params_t whole = tree(ADAPT_TREE_LINEAR, 0), cut = tree(ADAPT_TREE_LINEAR, 64 << 10);
+
+    (void) state;
+    /* A message takes 128 us; a link carries one in 100 us, besides the ranks' 18, half of which are on top; the second
+     * tree has its turn in one half of all that. */
+    assert_int_equal(times_of(ALONE, shorter, whole).single, 128000000 + 109000000 / 2);
+    assert_int_equal(times_of(ALONE, shorter, whole).row, 121666667); /* two thirds, for nobody ends before all begin */
+    /* The link carries 12800 us; that it is asked for first costs half of these. */
+    assert_int_equal(times_of(ALONE, longer, whole).single, UINT64_C(13015000000) + UINT64_C(19292500000) / 2);
+    assert_int_equal(times_of(ALONE, longer, cut).single, UINT64_C(12891000000) + UINT64_C(12881000000) / 2);
+}
+
 static void test_calls_that_synchronise_do_not_overlap(void **state)
 {
     const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .lanes = 1 };
@@ -328,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
+        cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),
         cmocka_unit_test(test_pick),
