@@ -313,15 +313,6 @@ run_steps() {
     [[ -z $beside ]] || end_step "$beside" "$beside_limit"
 }
 
-# Whether the name of a step contains a text.
-is_step() {                         # is_step TEXT
-    local name
-    while IFS='|' read -r name _; do
-        [[ -z $name || $name != *"$1"* ]] || return 0
-    done <<<"$STEPS"
-    return 1
-}
-
 # Those of three seconds and more.
 slowest() {
     printf '%s\n' "${took[@]}" | sort -rn | awk '$1 >= 3 && NR <= 10 { if (NR == 1) { print "\nslowest:" } printf "%5d s  %s\n", $1, substr($0, length($1) + 2) }'
@@ -369,7 +360,7 @@ take_options "
 --list  | list
 --step  | take_step()  | the command of a step | .+
 --alone | is_alone" "$@"
-[[ -z $only ]] || is_step "$only" || bad_input "--only '$only': no step is called so; --list prints their names"
+[[ -z $only ]] || has_name "$only" <<<"$STEPS" || bad_input "--only '$only': no step is called so; --list prints their names"
 depth=${depth:-usual}
 export HAN_CHECK_DEPTH=$depth HAN_CHECK_SEED=$seed      # for --step
 if [[ -n $list ]]; then

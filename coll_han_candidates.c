@@ -71,9 +71,7 @@ static int most_lanes(const mca_coll_han_input_t *input, size_t segment)
 
 static void add_trees(struct list *list, mca_coll_han_params_t params, int count, size_t bytes)
 {
-    const mca_coll_han_collective_t collective = list->what->input.collective;
-    const bool many = HAN_TREE == params.algorithm && HAN_BCAST != collective && HAN_REDUCE != collective
-                      && HAN_ALLREDUCE != collective && HAN_BARRIER != collective;
+    const bool many = 1 < most_lanes(&list->what->input, 0);
 
     for (int i = 0; i < tree_count(list->what, count); ++i) {
         size_t segment = 0;

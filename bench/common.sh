@@ -86,6 +86,10 @@ common_options() {                  # common_options OPTION...: their lines
     done
 }
 
+take_collectives() {                # take_collectives OPTION LIST
+    IFS=, read -ra collectives <<<"$2"
+}
+
 add_set() {                         # add_set OPTION NAME=OPTIONS
     options[${2%%=*}]=${2#*=}
     added+=("${2%%=*}")

@@ -88,14 +88,15 @@ static double time_later(const mca_coll_han_machine_t *machine, mca_coll_han_inp
 
 static void time_shape(const mca_coll_han_machine_t *machine, int nodes, int ppn)
 {
+    mca_coll_han_input_t input = mca_coll_han_input_good(HAN_BCAST);
     double sum = 0, most = 0;
     int count = 0;
 
-    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-        mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) collective);
+    input.nodes = nodes;
+    input.ppn = ppn;
 
-        input.nodes = nodes;
-        input.ppn = ppn;
+    for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+        input.collective = (mca_coll_han_collective_t) collective;
         for (int power = 0; power <= MOST_POWER; ++power) {
             double took;
 
@@ -106,14 +107,7 @@ static void time_shape(const mca_coll_han_machine_t *machine, int nodes, int ppn
             ++count;
         }
     }
-    printf("%5d x %-5d %10.2f %10.2f %10.1f\n", nodes, ppn, sum / count, most,
-           1e3
-               * time_later(machine, (mca_coll_han_input_t){ .nodes = nodes,
-                                                             .ppn = ppn,
-                                                             .in_order = true,
-                                                             .adapt = true,
-                                                             .commutes = true,
-                                                             .root_leads = true }));
+    printf("%5d x %-5d %10.2f %10.2f %10.1f\n", nodes, ppn, sum / count, most, 1e3 * time_later(machine, input));
 }
 
 int main(int argc, char **argv)

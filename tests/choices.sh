@@ -15,6 +15,15 @@ depth_has() {                       # depth_has WANTED DEPTH
     esac
 }
 
+# Whether the name of a row of a table, what is in front of its first bar, contains a text.
+has_name() {                        # has_name TEXT <TABLE
+    local name
+    while IFS='|' read -r name _; do
+        [[ -z $name || $name != *"$1"* ]] || return 0
+    done
+    return 1
+}
+
 take_seed() {                       # take_seed OPTION SEED
     seed=$2
     [[ $2 != random ]] || seed=$((1 + SRANDOM % 999999999))

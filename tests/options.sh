@@ -15,7 +15,6 @@
 readonly NUMBER='[1-9][0-9]*' REAL='[0-9]+([.][0-9]+)?' SIZE='[1-9][0-9]*[KMG]?'
 readonly SIZES="$SIZE([,:]$SIZE)*"
 readonly RATE='none|([1-9][0-9]*|[0-9]*[.][0-9]+)[a-zA-Z]*'
-readonly WORDS='[a-z_]+(,[a-z_]+)*'
 readonly COLLECTIVE='i?(bcast|reduce|allreduce|allgatherv?|alltoallv?|gatherv?|scatterv?|reduce_scatter(_block)?|scan|exscan|barrier)'
 
 options_rest=()                     # what is behind --

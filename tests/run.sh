@@ -326,15 +326,6 @@ run_theirs() {                      # run_theirs NAME SHAPE MAP OPTIONS PROGRAM
     t_result "$status" "$1: Open MPI's HAN fails: ${reason#"$1: "}" "$tmp/theirs"
 }
 
-# Whether the name of a run contains a text.
-is_run() {                          # is_run TEXT
-    local name
-    while IFS='|' read -r name _; do
-        [[ $name != *"$1"* ]] || return 0
-    done < <(all_rows)
-    return 1
-}
-
 run_all() {
     local row column start
     local -a columns
@@ -380,7 +371,7 @@ main() {
     --list   | list
     --stop   | stop
     --theirs | theirs" "$@"
-    is_run "$only" || bad_option "--only '$only': no run is called so; --list prints their names"
+    has_name "$only" < <(all_rows) || bad_option "--only '$only': no run is called so; --list prints their names"
     if [[ -n $list ]]; then
         run_all
         exit 0
