@@ -80,11 +80,13 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
     mca_coll_han_times_t *times, least = { UINT64_MAX, UINT64_MAX };
     mca_coll_han_params_t *params;
     const long count = mca_coll_han_choice_candidates(machine, *input, &params, &times);
+    mca_coll_han_times_t fallback;
     size_t used = 0;
 
     if (0 > count) {
         return NULL;
     }
+    fallback = times[0];
     for (long i = 0; i < count; ++i) {
         least.single = times[i].single < least.single ? times[i].single : least.single;
         least.row = times[i].row < least.row ? times[i].row : least.row;
@@ -92,7 +94,7 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
     used += (size_t) snprintf(text, HAN_CHOICE_TEXT, "%-8s %12s %12s %10s\n", "model", "single, us", "in a row, us",
                               "over least");
     for (long place = 0; place < HAN_CHOICE_BEST && place < count; ++place) {
-        const long pick = mca_coll_han_pick(times, count - place);
+        const long pick = mca_coll_han_pick(times, count - place, fallback);
         const double single = over(times[pick].single, least.single), row = over(times[pick].row, least.row);
         char candidate[HAN_CANDIDATE_TEXT];
 
@@ -122,8 +124,8 @@ static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input
     if (0 > count) {
         return false;
     }
-    *chosen = params[mca_coll_han_pick(times, count)];
-    chosen->why = "the model, coll_han_machine";
+    *chosen = params[mca_coll_han_pick(times, count, times[0])];
+    chosen->why = "the cost model";
     free(times);
     free(params);
     return true;

@@ -531,13 +531,19 @@ static struct cost usual(const struct call *call)
     }
 }
 
-/* Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. */
+static bool is_scan(mca_coll_han_collective_t collective)
+{
+    return HAN_SCAN == collective || HAN_EXSCAN == collective;
+}
+
+/* Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one.
+ */
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = usual(call);
     const struct cost third = { cost.path / 3, 0, cost.work / 3, cost.rank / 3, 0 };
 
-    return both(cost, third);
+    return is_scan(call->input->collective) ? cost : both(cost, third);
 }
 
 static struct cost cost_of(const struct call *call)
@@ -623,10 +629,25 @@ static bool clearly_less(uint64_t a, uint64_t b)
     return a < b - b / HAN_MODEL_TIE;
 }
 
-long mca_coll_han_pick(const mca_coll_han_times_t *candidates, long count)
+/* Longer than this time without HAN by more than what a form is wrong by, for what is not made up for by the other. */
+static bool loses_by(uint64_t time, uint64_t fallback, uint64_t other, uint64_t fallback_other)
+{
+    enum { WRONG = 4, MUCH = 8 };
+
+    return time > sum(fallback, fallback / WRONG) && times(MUCH, other) > fallback_other;
+}
+
+static bool loses(mca_coll_han_times_t times, mca_coll_han_times_t fallback)
+{
+    return loses_by(times.single, fallback.single, times.row, fallback.row)
+           || loses_by(times.row, fallback.row, times.single, fallback.single);
+}
+
+long mca_coll_han_pick(const mca_coll_han_times_t *candidates, long count, mca_coll_han_times_t fallback)
 {
     mca_coll_han_times_t best = { UINT64_MAX, UINT64_MAX };
     uint64_t least = UINT64_MAX, rest = UINT64_MAX;
+    bool lost = true;
     long pick = -1;
 
     for (long i = 0; i < count; ++i) {
@@ -636,10 +657,13 @@ long mca_coll_han_pick(const mca_coll_han_times_t *candidates, long count)
     for (long i = 0; i < count; ++i) {
         const uint64_t single = regret(candidates[i].single, best.single), row = regret(candidates[i].row, best.row);
         const uint64_t worse = max(single, row), other = single < row ? single : row;
+        const bool losing = loses(candidates[i], fallback);
+        const bool better = clearly_less(worse, least) || (!clearly_less(least, worse) && clearly_less(other, rest));
 
-        if (-1 == pick || clearly_less(worse, least) || (!clearly_less(least, worse) && clearly_less(other, rest))) {
+        if (-1 == pick || (lost && !losing) || (lost == losing && better)) {
             least = worse;
             rest = other;
+            lost = losing;
             pick = i;
         }
     }

@@ -28,12 +28,14 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
 /**
  * The candidate whose worse regret of both times is the smallest; of those that are alike in that, the one whose other
  * regret is the smaller. What differs by less than a HAN_MODEL_TIE-th part is alike, and of candidates that are alike
- * the first wins: so simpler ones, and the fallback before all, are to be first.
+ * the first wins: so simpler ones, and the fallback before all, are to be first. Those of which one time is clearly
+ * longer than the fallback's, and the other one not far shorter, win only where there are no others.
  *
- * @param times [count] of the candidates
+ * @param times    [count] of the candidates
+ * @param fallback what the call takes without HAN
  * @returns its index; -1 where there is none
  */
-long mca_coll_han_pick(const mca_coll_han_times_t *times, long count);
+long mca_coll_han_pick(const mca_coll_han_times_t *times, long count, mca_coll_han_times_t fallback);
 
 enum { HAN_MODEL_TIE = 50 };
 

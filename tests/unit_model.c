@@ -311,9 +311,10 @@ static void test_more_bytes_take_no_less(void **state)
 
 /* ---- the pick ---- */
 
+/* Where the fallback is far slower than all. */
 static long pick(const mca_coll_han_times_t *times, long count)
 {
-    return mca_coll_han_pick(times, count);
+    return mca_coll_han_pick(times, count, (mca_coll_han_times_t){ UINT64_MAX, UINT64_MAX });
 }
 
 static void test_pick(void **state)
@@ -332,6 +333,42 @@ static void test_pick(void **state)
     assert_int_equal(pick(endless, 3), 2);
 }
 
+/* Who loses to the fallback by one clock must win by far by the other one. */
+static void test_pick_beside_the_fallback(void **state)
+{
+    const mca_coll_han_times_t first[] = { { 1000, 1000 }, { 500, 1250 }, { 300, 1260 } };
+    const mca_coll_han_times_t far[] = { { 1000, 1000 }, { 120, 2000 } };
+    const mca_coll_han_times_t others[] = { { 300, 1260 }, { 200, 1300 } };
+
+    (void) state;
+    assert_int_equal(mca_coll_han_pick(first, 1, first[0]), 0);
+    assert_int_equal(pick(first, 3), 2);
+    assert_int_equal(mca_coll_han_pick(first, 3, first[0]), 1);
+    assert_int_equal(mca_coll_han_pick(far, 2, far[0]), 1);
+    assert_int_equal(mca_coll_han_pick(others, 2, first[0]), 1);
+}
+
+static mca_coll_han_algorithm_id_t scans_by(int nodes, int ppn)
+{
+    const mca_coll_han_input_t input = input_of(HAN_SCAN, nodes, ppn, 8);
+    const mca_coll_han_algorithm_id_t algorithms[] = { HAN_FALLBACK, HAN_LEADERS };
+    mca_coll_han_times_t times[2];
+
+    for (int i = 0; i < 2; ++i) {
+        times[i] = times_of(cluster, input, (mca_coll_han_params_t){ .algorithm = algorithms[i], .lanes = 1 });
+    }
+    return algorithms[mca_coll_han_pick(times, 2, times[0])];
+}
+
+/* Without HAN a scan is a chain of all ranks: the least work in a row, but who makes a single one waits for them all.
+ */
+static void test_scans(void **state)
+{
+    (void) state;
+    assert_int_equal(scans_by(4, 4), HAN_FALLBACK);
+    assert_int_equal(scans_by(512, 64), HAN_LEADERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +383,8 @@ int main(void)
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
         cmocka_unit_test(test_many_trees),
+        cmocka_unit_test(test_pick_beside_the_fallback),
+        cmocka_unit_test(test_scans),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),
         cmocka_unit_test(test_pick),

@@ -191,7 +191,8 @@ static long best_of(const struct point *point, int clock)
 static void judge(const struct point *point, struct summary *summary, bool all)
 {
     static const char *const clock_names[] = { "single", "row" };
-    const struct candidate *const both = &point->candidates[mca_coll_han_pick(point->times, point->count)];
+    const struct candidate *const both
+        = &point->candidates[mca_coll_han_pick(point->times, point->count, point->times[0])];
 
     ++summary->points;
     for (int clock = 0; clock < CLOCKS; ++clock) {
