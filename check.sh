@@ -27,6 +27,7 @@ han_rules                   | quick |  300 | tests/test_han_rules.sh
 options                     | quick |  300 | tests/test_options.sh
 load                        | quick |  600 | tests/test_load.sh
 settle                      | quick |  600 | tests/test_settle.sh
+same bits                   | usual |  600 | tests/test_bits.sh
 solo                        | usual |  600 | tests/test_solo.sh
 MPI tests                   | quick | 7200 | mpi_tests
 memory                      | usual | 7200 | memory_tests

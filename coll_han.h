@@ -53,7 +53,7 @@ typedef struct mca_coll_han_component_t {
     int start;          /**< see han_module_t.levels_wanted */
     int output;         /**< stream of verbose and error messages */
     char *rules_file;   /**< name of the user's file of rules; NULL: none */
-    char *machine_file; /**< name of the file with the user's machine, or COLL_VARIABLE_AUTO; NULL: none */
+    char *machine_file; /**< name of the file with the user's machine, or COLL_VARIABLE_NONE; NULL: AUTO */
     int use_rules_file; /**< HAN_AUTO: where one is named */
     int rules_strict;   /**< end the job where the file cannot be used */
     mca_coll_han_settings_t settings[HAN_COLLECTIVE_COUNT];
@@ -174,7 +174,7 @@ typedef struct han_module_t {
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     bool rules_settled;
-    bool uses[HAN_FILE_COUNT]; /**< what the user's files say comes before the built-in rules */
+    bool uses[HAN_FILE_COUNT];      /**< what the user's files say comes before the built-in rules */
     mca_coll_han_choices_t choices; /**< of the model, where there is a machine */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
@@ -250,17 +250,16 @@ void mca_coll_han_table_open(void);
 void mca_coll_han_table_close(void);
 
 /**
- * Settles whether the user's files are used, for all ranks of the job, and measures the machine where that is wanted: in
- * MPI_Init, collective over MPI_COMM_WORLD. Nothing is done where no file is named, which all ranks of a job must agree
- * on as on all parameters.
+ * Settles whether the user's files are used, for all ranks of the job, and measures the machine where none is named: in
+ * MPI_Init, collective over MPI_COMM_WORLD. Which of it is done, all ranks of a job must agree on as on all parameters.
  *
  * @returns an error only where communication fails; a bad file is told, once, and is not used
  */
 int mca_coll_han_table_settle_job(han_module_t *module);
 
 /**
- * Of a job in which HAN has nothing to do, on one node: rank 0 looks at the user's files all the same, and tells what is
- * wrong with them; the job ends where the user wants that.
+ * Of a job in which HAN has nothing to do, on one node: rank 0 looks at the user's files all the same, and tells what
+ * is wrong with them; the job ends where the user wants that.
  */
 void mca_coll_han_table_check(ompi_communicator_t *comm);
 

@@ -54,8 +54,7 @@ static int register_module(const char *collective, mca_coll_han_level_id_t level
 
     list_choices(level, values);
     snprintf(name, sizeof(name), "%s_%s_module", collective, level_names[level]);
-    snprintf(help, sizeof(help), "Component that does %s's part %s; auto: the built-in rules choose", collective,
-             where[level]);
+    snprintf(help, sizeof(help), "Component that does %s's part %s; auto: HAN chooses", collective, where[level]);
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
 
@@ -69,7 +68,7 @@ static int register_algorithm(mca_coll_han_collective_t id, int *storage)
     size_t used;
     int count = 1;
 
-    used = (size_t) snprintf(help, sizeof(help), "How %s is done; auto: the built-in rules choose", collective);
+    used = (size_t) snprintf(help, sizeof(help), "How %s is done; auto: HAN chooses", collective);
     for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
         if (mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &good)) {
             values[count++] = (mca_base_var_enum_value_t){ i, mca_coll_han_algorithms[i].name };
@@ -109,14 +108,14 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     settings->up_module = settings->low_module = HAN_AUTO;
     if (OMPI_SUCCESS == rc && 0 != (SEGMENTS & settable[id])) {
         snprintf(name, sizeof(name), "%s_segsize", collective);
-        snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: the built-in rules choose", collective);
+        snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: HAN chooses", collective);
         rc = coll_variable_number(self, name, help, 0, 1 << 30, &settings->segsize);
     }
     if (OMPI_SUCCESS == rc && 0 != (LANES & settable[id])) {
         snprintf(name, sizeof(name), "%s_lanes", collective);
         snprintf(help, sizeof(help),
                  "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of what is moved; "
-                 "0: the built-in rules choose",
+                 "0: HAN chooses",
                  collective);
         rc = coll_variable_number(self, name, help, 0, HAN_MOST_LANES, &settings->lanes);
     }
@@ -157,9 +156,10 @@ static int register_rules(void)
     if (OMPI_SUCCESS == rc) {
         rc = register_file(
             "machine",
-            "File with the numbers of the machine, the same on all nodes; or " COLL_VARIABLE_AUTO
-            ": it is measured in MPI_Init. Where no rule of a file decides, the cost model does, for this machine "
-            "(docs/model.md)",
+            "File with the numbers of the machine, the same on all nodes: where no rule of a file decides, the cost "
+            "model does, for this machine (docs/model.md); " COLL_VARIABLE_AUTO
+            ", also where nothing is given: it is measured in MPI_Init; " COLL_VARIABLE_NONE
+            ": no model, the built-in rules choose",
             &mca_coll_han_component.machine_file);
     }
     if (OMPI_SUCCESS == rc) {
@@ -171,7 +171,7 @@ static int register_rules(void)
         rc = coll_variable_fixed_choice(
             self, "rules_strict",
             "Whether the job ends where a file, of rules or with a machine, cannot be used; false: one rank "
-            "tells why, and the built-in rules are used",
+            "tells why, and HAN goes on without it",
             strict, &mca_coll_han_component.rules_strict);
     }
     return rc;

@@ -190,7 +190,7 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
     return order[i];
 }
 
-/* Who chooses submodules asks for levels. The segment size serves whatever the algorithm cuts. */
+/* Who chooses submodules asks for levels. The segment size serves whatever the algorithm cuts, so that one must. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
 {
     if (0 < settings->segsize) {
@@ -198,6 +198,8 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->why = "segment size set by the user";
         if (HAN_FALLBACK == params->algorithm) {
             params->algorithm = HAN_TREE;
+        } else if (HAN_SIMPLE == params->algorithm) {
+            params->algorithm = HAN_PIPELINE;
         }
     }
     if (0 < settings->lanes) {

@@ -34,7 +34,8 @@ static struct {
     struct file files[HAN_FILE_COUNT];
     mca_coll_han_rules_t rules[HAN_TABLE_COUNT];
     mca_coll_han_machine_t machine;
-    bool settled; /* in MPI_Init, for the job */
+    bool measured; /* the machine */
+    bool settled;  /* in MPI_Init, for the job */
 } tables = { .lock = OPAL_MUTEX_STATIC_INIT };
 
 /* -- what there is -- */
@@ -57,27 +58,28 @@ void mca_coll_han_table_close(void)
         mca_coll_han_rules_free(&tables.rules[table]);
     }
     memset(tables.files, 0, sizeof(tables.files));
-    tables.read = tables.settled = false;
+    tables.read = tables.measured = tables.settled = false;
 }
 
+/* "" where none is given. */
 static const char *name_of(mca_coll_han_file_id_t id)
 {
     const char *name = HAN_FILE_RULES == id ? mca_coll_han_component.rules_file : mca_coll_han_component.machine_file;
 
-    return NULL == name ? "" : name;
+    return NULL == name || (HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name)) ? "" : name;
 }
 
-/* Instead of a file, what MPI_Init finds. Communicators for which it has found nothing do without. */
-static bool is_measured(mca_coll_han_file_id_t id)
+/* Whether the user wants the model. Which machine it is, MPI_Init finds out, unless a file says it. */
+static bool models(void)
 {
-    return HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name_of(id));
+    return 0 != strcmp(COLL_VARIABLE_NONE, name_of(HAN_FILE_MACHINE));
 }
 
-/* To name a file is enough. */
+/* Whether the user wants a file to be read. To name one is enough. */
 static bool wanted(mca_coll_han_file_id_t id)
 {
     if (HAN_FILE_MACHINE == id) {
-        return '\0' != *name_of(id);
+        return models() && '\0' != *name_of(id);
     }
     return 0 != mca_coll_han_component.use_rules_file
            && ('\0' != *name_of(id) || HAN_AUTO != mca_coll_han_component.use_rules_file);
@@ -86,6 +88,12 @@ static bool wanted(mca_coll_han_file_id_t id)
 static bool any_wanted(void)
 {
     return wanted(HAN_FILE_RULES) || wanted(HAN_FILE_MACHINE);
+}
+
+/* Whether anything but the built-in rules decides: that must be the same on all ranks. */
+static bool to_settle(void)
+{
+    return wanted(HAN_FILE_RULES) || models();
 }
 
 /* Reads the files that are wanted, once. */
@@ -97,7 +105,7 @@ static void read_files(void)
                                 &tables.files[HAN_FILE_RULES].error);
         tables.files[HAN_FILE_RULES].hash = tables.rules[HAN_TABLE_FILE].hash;
     }
-    if (!tables.read && wanted(HAN_FILE_MACHINE) && !is_measured(HAN_FILE_MACHINE)) {
+    if (!tables.read && wanted(HAN_FILE_MACHINE)) {
         mca_coll_han_machine_read(&tables.machine, name_of(HAN_FILE_MACHINE), &tables.files[HAN_FILE_MACHINE].error);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
     }
@@ -147,7 +155,7 @@ static int complain(const han_module_t *module, mca_coll_han_file_id_t id, bool 
 
     rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
     if (OMPI_SUCCESS == rc && rank == teller) {
-        tell(id, "the built-in rules are used");
+        tell(id, "HAN goes on without it");
     }
     if (OMPI_SUCCESS == rc && mca_coll_han_component.rules_strict) {
         rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
@@ -163,7 +171,7 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
 
     if (HAN_FILE_MACHINE == id) {
         HAN_VERBOSE(1, "coll:han: %s: the machine %s%s is used:\n%s", module->comm->c_name,
-                    is_measured(id) ? "that was measured" : "of ", is_measured(id) ? "" : name_of(id),
+                    tables.measured ? "that was measured" : "of ", tables.measured ? "" : name_of(id),
                     mca_coll_han_machine_format(&tables.machine, text, sizeof(text)));
     } else {
         const mca_coll_han_rules_t *rules = &tables.rules[HAN_TABLE_FILE];
@@ -173,10 +181,14 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
     }
 }
 
-/* Whether the files are those of this communicator; one allreduce, and a second one for each that is not. */
+/*
+ * Whether the files are those of this communicator; one allreduce, and a second one for each that is not. That a
+ * machine was measured, which each job does for itself, and they have not found the same, is no fault of the user.
+ */
 static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
 {
-    uint64_t own[2 * HAN_FILE_COUNT], result[2 * HAN_FILE_COUNT];
+    enum { BY_FILE = 2 * HAN_FILE_COUNT, NUMBERS };
+    uint64_t own[NUMBERS], result[NUMBERS];
     int rc;
 
     read_files();
@@ -185,13 +197,14 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
         own[2 * id + 1] = ~own[2 * id];
         used[id] = false;
     }
-    rc = least(module, own, result, 2 * HAN_FILE_COUNT, &ompi_mpi_uint64_t.dt);
+    own[BY_FILE] = wanted(HAN_FILE_MACHINE) && !tables.measured;
+    rc = least(module, own, result, NUMBERS, &ompi_mpi_uint64_t.dt);
     for (int i = 0; i < HAN_FILE_COUNT && OMPI_SUCCESS == rc; ++i) {
         const mca_coll_han_file_id_t id = (mca_coll_han_file_id_t) i;
         const uint64_t least_hash = result[2 * i], most_hash = ~result[2 * i + 1];
 
         used[i] = least_hash == most_hash && 0 != least_hash;
-        if (!used[i] && is_measured(id)) {
+        if (HAN_FILE_MACHINE == id && 0 == result[BY_FILE]) {
             continue;
         }
         if (least_hash != most_hash) {
@@ -207,21 +220,21 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
 
 int mca_coll_han_table_settle_job(han_module_t *module)
 {
-    bool used[HAN_FILE_COUNT];
-    int rc = OMPI_SUCCESS;
+    bool used[HAN_FILE_COUNT] = { false };
+    int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
 
-    if (!any_wanted()) {
-        return OMPI_SUCCESS;
-    }
-    if (is_measured(HAN_FILE_MACHINE)) {
+    if (OMPI_SUCCESS == rc && models() && !used[HAN_FILE_MACHINE]) {
         rc = mca_coll_han_measure(module, &tables.machine);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
+        tables.measured = used[HAN_FILE_MACHINE] = OMPI_SUCCESS == rc;
+        if (tables.measured && 0 == ompi_comm_rank(module->comm)) {
+            say_used(module, HAN_FILE_MACHINE);
+        }
     }
-    rc = OMPI_SUCCESS == rc ? settle(module, used) : rc;
     for (int id = 0; id < HAN_FILE_COUNT; ++id) {
         tables.files[id].used = OMPI_SUCCESS == rc && used[id];
     }
-    tables.settled = OMPI_SUCCESS == rc;
+    tables.settled = to_settle() && OMPI_SUCCESS == rc;
     return rc;
 }
 
@@ -232,7 +245,7 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
     if (module->rules_settled) {
         return OMPI_SUCCESS;
     }
-    if (!any_wanted() || (tables.settled && coll_settle_one_job(module->comm))) {
+    if (!to_settle() || (tables.settled && coll_settle_one_job(module->comm))) {
         for (int id = 0; id < HAN_FILE_COUNT; ++id) {
             module->uses[id] = tables.files[id].used;
         }
@@ -254,7 +267,7 @@ void mca_coll_han_table_check(ompi_communicator_t *comm)
     for (int i = 0; i < HAN_FILE_COUNT; ++i) {
         const mca_coll_han_file_id_t id = (mca_coll_han_file_id_t) i;
 
-        if (wanted(id) && !is_measured(id) && 0 == tables.files[id].hash) {
+        if (wanted(id) && 0 == tables.files[id].hash) {
             tell(id, "HAN has nothing to do in this job");
             bad = true;
         }

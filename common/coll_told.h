@@ -67,7 +67,7 @@ static inline const mca_base_var_t *coll_told_parameter(int number)
 
 /*
  * The default, or what is there, as the user writes it; to be freed. Texts name files, which may be called differently
- * on each node: what counts is whether they are given, or COLL_VARIABLE_AUTO stands for them.
+ * on each node: what counts is whether they are given, or COLL_VARIABLE_NONE stands for them.
  */
 static inline char *coll_told_value(const mca_base_var_t *parameter, bool fallback)
 {
@@ -77,10 +77,10 @@ static inline char *coll_told_value(const mca_base_var_t *parameter, bool fallba
     char *text = NULL;
 
     if (MCA_BASE_VAR_TYPE_STRING == parameter->mbv_type) {
-        if (NULL == given || '\0' == *given) {
+        if (NULL == given || '\0' == *given || 0 == strcmp(COLL_VARIABLE_AUTO, given)) {
             return strdup("not given");
         }
-        return strdup(0 == strcmp(COLL_VARIABLE_AUTO, given) ? COLL_VARIABLE_AUTO : "given");
+        return strdup(0 == strcmp(COLL_VARIABLE_NONE, given) ? COLL_VARIABLE_NONE : "given");
     }
     (void) kind->string_from_value(
         kind, fallback ? ((coll_variable_enum_t *) kind)->fallback : parameter->mbv_storage->intval, &text);

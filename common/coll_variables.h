@@ -27,8 +27,9 @@
 
 #include "common/coll_end.h"
 
-/** For a parameter that names a file: without one, what it is about is found out. */
+/** For a parameter that names a file: without one, what it is about is found out; it is done without. */
 #define COLL_VARIABLE_AUTO "auto"
+#define COLL_VARIABLE_NONE "none"
 
 /* An enumerator that knows its variable's name, default and range. */
 typedef struct coll_variable_enum_t {

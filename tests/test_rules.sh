@@ -44,6 +44,7 @@ rules() {                           # rules FILE LINE...: writes a file of rules
 
 readonly GOOD=('han-rules 1' 'machine two nodes of the test'
     'bcast nodes=2 ppn=* bytes=1K-64K : algorithm=tree ibalg=chain ibs=500')
+readonly NO_MODEL=(--mca coll_han_machine none) BUILTIN='(built-in rules:'
 readonly OTHER=("${GOOD[@]}" 'bcast nodes=9 ppn=* bytes=1G : algorithm=simple')
 
 # ---------------------------------------------------------------- obeyed
@@ -75,8 +76,8 @@ test_silent() {                     # test_silent OPTIONS...
 }
 
 test_not_used() {                   # test_not_used OPTIONS...
-    run "$@" --mca coll_han_verbose 2 -- && said '^all right$' &&
-        after world bcast | grep -q '(built-in rules:' && ! said 'are used'
+    run "$@" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
+        after world bcast | grep -qF "$BUILTIN" && ! said 'are used'
 }
 
 test_user_wins() {
@@ -85,13 +86,14 @@ test_user_wins() {
 }
 
 test_others_by_builtin() {
-    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 -- && said 'barrier, 0 bytes.*\(built-in rules:'
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- &&
+        said 'barrier, 0 bytes.*\(built-in rules:'
 }
 
 test_left_to_builtin() {            # test_left_to_builtin CALL RULES
     rules "$tmp/left" 'han-rules 1' "$2"
-    run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 -- && said '^all right$' &&
-        after world "$1" | grep -q '(built-in rules:'
+    run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
+        after world "$1" | grep -qF "$BUILTIN"
 }
 
 # ---------------------------------------------------------------- a machine
@@ -99,11 +101,11 @@ test_left_to_builtin() {            # test_left_to_builtin CALL RULES
 readonly MACHINE=('han-machine 1' 'low latency 1us overhead 2us 3us copy 4GB/s'
     'up latency 10us overhead 8us 9us copy 2GB/s rate 25MB/s eager 64K rendezvous 40us' 'memory copy 2GB/s reduce 8GB/s'
     'cores node 2 shared wake 20us turn 20us')
-readonly MODEL='(the model, coll_han_machine)'
+readonly MODEL='(the cost model)'
 
-test_model_decides() {              # test_model_decides FILE|auto
+test_model_decides() {              # test_model_decides OPTIONS...
     local line call
-    run --mca coll_han_machine "$1" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' || return 1
+    run "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' || return 1
     for line in part world; do
         for call in bcast ibcast; do
             after "$line" "$call" | grep -qF "$MODEL" || return 1
@@ -113,7 +115,7 @@ test_model_decides() {              # test_model_decides FILE|auto
 }
 
 test_machine_obeyed() {             # test_machine_obeyed FILE
-    test_model_decides "$1" && [[ $(grep -c "coll:han: .*: the machine of $1 is used:" "$tmp/err") == 1 ]] &&
+    test_model_decides --mca coll_han_machine "$1" && [[ $(grep -c "coll:han: .*: the machine of $1 is used:" "$tmp/err") == 1 ]] &&
         said '^up latency 10us overhead 8us 9us copy 2GB/s '
 }
 
@@ -123,28 +125,28 @@ told_machine() {
 }
 
 # Virtual nodes are one machine.  What is told is a file that is obeyed.
-test_machine_measured() {
-    test_model_decides auto && [[ $(grep -c 'coll:han: .*: measured in [0-9.]* ms: ' "$tmp/err") == 1 ]] &&
+test_machine_measured() {           # test_machine_measured OPTIONS...
+    test_model_decides "$@" && [[ $(grep -c 'coll:han: .*: measured in [0-9.]* ms: ' "$tmp/err") == 1 ]] &&
         [[ $(grep -c "coll:han: .*: the machine that was measured is used:" "$tmp/err") == 1 ]] &&
         said "processors are all nodes'$" && said '^cores node [1-9][0-9]* .* shared$' || return 1
     told_machine >"$tmp/measured"
-    test_model_decides "$tmp/measured" && told_machine | cmp -s - "$tmp/measured"
+    test_model_decides --mca coll_han_machine "$tmp/measured" && told_machine | cmp -s - "$tmp/measured"
 }
 
 test_eager_limits() {
-    run --mca coll_han_machine auto --mca coll_han_verbose 1 --mca btl_tcp_eager_limit 30000 --mca btl_vader_eager_limit 5000 -- &&
+    run --mca coll_han_verbose 1 --mca btl_tcp_eager_limit 30000 --mca btl_vader_eager_limit 5000 -- &&
         said '^low .* eager 4904 ' && said '^up .* eager 29904 '
 }
 
 # Messages on a link of 20 Mbit/s are not those of a fast one, or the machine is too busy to tell.
 test_slow_link() {
-    run --mca coll_han_machine auto --mca coll_han_verbose 1 -- && said '^all right$' &&
+    run --mca coll_han_verbose 1 -- && said '^all right$' &&
         if said 'too busy to measure'; then said '^up .* rate 1.25GB/s '; else said '^up .* rate (1.25|12.5)MB/s '; fi
 }
 
 # Each has measured for itself: where both meet they may not have the same, which is no fault.
 test_measured_spawn() {
-    run --mca coll_han_machine auto -- --spawn "$tmp/with_none" && said '^all right$' && ! said 'coll:han'
+    run -- --spawn "$tmp/with_none" && said '^all right$' && ! said 'coll:han'
 }
 
 # A file of rules has the last word, and may leave a call to the model.
@@ -154,6 +156,12 @@ test_rules_before_machine() {
     rules "$tmp/left" 'han-rules 1' 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
     run --mca "$file_variable" "$tmp/left" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
         after world bcast | grep -qF "$MODEL"
+}
+
+# Neither is a measurement made, nor does the model choose.
+test_no_model() {
+    run "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && said '^all right$' && ! said 'measured' &&
+        after world bcast | grep -qF "$BUILTIN" && after part ibcast | grep -qF "$BUILTIN"
 }
 
 test_user_before_machine() {
@@ -187,14 +195,14 @@ test_bad_machines() {
 
 # ---------------------------------------------------------------- refused
 
-# One line of one rank, and the program runs by the built-in rules.
+# One line of one rank, and the program runs as without the file.
 test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
     local file=$1 pattern=$2
     shift 2
     run --mca "$file_variable" "$file" "$@" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
-        said "coll:han: $pattern; the built-in rules are used$" || return 1
-    run --mca "$file_variable" "$file" "$@" --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -q '(built-in rules:' && after part ibcast | grep -q '(built-in rules:'
+        said "coll:han: $pattern; HAN goes on without it$" || return 1
+    run --mca "$file_variable" "$file" "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- &&
+        after world bcast | grep -qF "$MODEL" && after part ibcast | grep -qF "$MODEL" && said 'the machine that was measured is used:'
 }
 
 # One line of one rank, and the program does not run.
@@ -207,7 +215,7 @@ test_strict() {                     # test_strict FILE PATTERN [OPTIONS...]
 }
 
 test_bad() {                        # test_bad NAME FILE PATTERN
-    t_check "$1: one message, and the built-in rules" test_refused "$2" "$3"
+    t_check "$1: one message, and the job goes on without" test_refused "$2" "$3"
     t_check "$1, strict: one message, and the job ends" test_strict "$2" "$3"
 }
 
@@ -262,7 +270,7 @@ test_no_name() {
 
 # The second job starts in a folder where its file is the same, or another.
 test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
-    run --mca "$file_variable" rules --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
+    run --mca "$file_variable" rules "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
         after merged bcast | grep -qE "$2" && after 'merged again' ibcast | grep -qE "$2"
 }
 
@@ -318,7 +326,9 @@ for ranks in 1 2; do
         test_strict "$tmp/none" "$tmp/none on .*: it cannot be read .*" --np "$ranks"
 done
 t_check "a good file on one node says nothing" test_silent --np 2 --mca "$file_variable" "$tmp/good"
-t_check "a measured machine: the model chooses, and what is told is a file" test_machine_measured
+t_check "with nothing set: the machine is measured, the model chooses, and what is told is a file" test_machine_measured
+t_check "the same with coll_han_machine auto" test_machine_measured --mca coll_han_machine auto
+t_check "coll_han_machine none: no measurement, and the built-in rules" test_no_model
 t_check "a measured machine has the eager limits that the user has set" test_eager_limits
 t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
 t_check "a second job with another file: the built-in rules where both meet" test_spawn with_other '\(built-in rules:'
