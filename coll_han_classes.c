@@ -35,12 +35,13 @@ static const struct {
 enum { UNKNOWN_RATE = 1250, LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
 
 /* Processors differ less than networks do. */
-static const char form[] = "han-machine 1\n"
-                           "low latency 500ns overhead 1us 1us copy 6GB/s eager %" PRIu64 " rendezvous 5us\n"
-                           "up %s rate %s eager %" PRIu64 "\n"
-                           "memory copy 10GB/s reduce 10GB/s near 128K far 6GB/s\n"
-                           "calls step 1us share 1us\n"
-                           "cores node %" PRIu64 " wake 15us turn 6us%s\n";
+static const char form[]
+    = "han-machine 1\n"
+      "low latency 500ns overhead 1us 1us copy 6GB/s inline 256 request 2us eager %" PRIu64 " rendezvous 5us\n"
+      "up %s rate %s eager %" PRIu64 "\n"
+      "memory copy 10GB/s reduce 10GB/s near 128K far 6GB/s\n"
+      "calls step 1us share 1us\n"
+      "cores node %" PRIu64 " wake 15us turn 6us%s\n";
 
 static uint64_t known(uint64_t fact, uint64_t otherwise)
 {

@@ -33,6 +33,8 @@ struct field {
         { record, NULL, TIME, true, 0, AT(levels[level].recv) },                                                       \
         { record, "copy", RATE, true, 0, AT(levels[level].copy) },                                                     \
         { record, "rate", RATE, false, 0, AT(levels[level].rate) },                                                    \
+        { record, "inline", SIZE, false, UINT64_MAX, AT(levels[level].at_once) },                                      \
+        { record, "request", TIME, false, 0, AT(levels[level].request) },                                              \
         { record, "eager", SIZE, false, UINT64_MAX, AT(levels[level].eager) },                                         \
     {                                                                                                                  \
         record, "rendezvous", TIME, false, 0, AT(levels[level].rendezvous)                                             \

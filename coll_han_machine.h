@@ -23,6 +23,8 @@ typedef struct mca_coll_han_machine_level_t {
     uint64_t send, recv; /**< work of the sender's and of the receiver's processor, whatever the length */
     uint64_t copy;       /**< work of both together for the bytes */
     uint64_t rate;       /**< on the link that all ranks of a node share; 0: processors are what limits */
+    uint64_t at_once;    /**< bytes up to which a message has left when its sender's call ends, */
+    uint64_t request;    /**< and the work of both together, where it takes a request */
     uint64_t eager;      /**< bytes up to which a message goes without asking, */
     uint64_t rendezvous; /**< and the work of both together, where it asks */
 } mca_coll_han_machine_level_t;

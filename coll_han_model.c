@@ -82,6 +82,7 @@ static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uin
     const mca_coll_han_machine_level_t *level = &machine->levels[at];
     uint64_t work = sum(level->send + level->recv, of_bytes(bytes, level->copy + then));
 
+    work = sum(work, bytes > level->at_once ? level->request : 0);
     work = sum(work, bytes > level->eager ? level->rendezvous : 0);
     return sum(work, bytes > machine->near ? of_bytes(bytes - machine->near, machine->far) : 0);
 }
@@ -93,6 +94,17 @@ static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, u
     const uint64_t trips = bytes > level->eager ? 3 : 1;
 
     return sum(sum(times(trips, level->latency), of_bytes(bytes, level->rate)), work_of(call, at, bytes, then));
+}
+
+static uint64_t cores_of(const struct call *call)
+{
+    return times(call->machine->cores, call->machine->shared ? 1 : call->nodes);
+}
+
+/* Ranks that share a core. */
+static uint64_t per_core(const struct call *call)
+{
+    return divide(call->ranks, cores_of(call));
 }
 
 static struct cost both(struct cost first, struct cost second)
@@ -146,8 +158,11 @@ static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64
     return messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
 }
 
-/* Memory for a call, of each of some ranks: above FRESH bytes its pages are new, and cost about PAGES copies. */
-enum { FRESH = 128 << 10, PAGES = 4 };
+/*
+ * Memory for a call, of each of some ranks: above FRESH bytes, more than allocators keep, its pages are new, and cost
+ * about PAGES copies.
+ */
+enum { FRESH = 4 << 20, PAGES = 4 };
 
 static struct cost with_memory(const struct call *call, struct cost cost, uint64_t bytes, uint64_t ranks)
 {
@@ -271,6 +286,7 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
         cost.path = sum(cost.path, sum(machine->levels[HAN_LOW].latency, times(2, part)));
         cost.work = times(call->ranks, part);
         cost.rank = times(0 == then ? 1 : call->ppn, part);
+        cost.hops = 0 == then ? 1 : 2; /* all are there; the reader is done */
     } else {
         cost.hops = rounds_of(call->ppn, 2);
         cost.work = times(times(call->nodes, others), work_of(call, HAN_LOW, bytes, then));
@@ -450,18 +466,40 @@ static struct cost with_leaders(const struct call *call)
     }
 }
 
+static bool from_all_to_all(mca_coll_han_collective_t collective)
+{
+    return HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective;
+}
+
 /* From rank to rank. */
 static struct cost with_all(const struct call *call)
 {
     const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn, ranks = call->ranks;
-    const mca_coll_han_collective_t collective = call->input->collective;
 
-    if (HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective) {
+    if (from_all_to_all(call->input->collective)) {
         return both(messages(call, HAN_UP, call->bytes, 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
                     messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
     }
     return both(messages(call, HAN_UP, call->bytes, 0, away, away, 1, away),
                 messages(call, HAN_LOW, call->bytes, 0, others, others, 0 < others, 0));
+}
+
+/* A window of long messages at once (coll_han_exchange.c): who waits for each of them has a turn for it. */
+static struct cost exchanged(const struct call *call)
+{
+    enum { BUFFERED = 16384, WINDOW_OF_ROOT = 4 };
+    const bool all = from_all_to_all(call->input->collective);
+    const uint64_t sent = call->ranks - 1, waits = all ? sent : sent / WINDOW_OF_ROOT;
+    struct cost cost = with_all(call);
+
+    if (BUFFERED < call->bytes) {
+        const uint64_t turn = 1 < per_core(call) ? call->machine->turn : 0;
+
+        cost.hops += waits;
+        cost.rank = sum(cost.rank, times(sent, turn));
+        cost.work = sum(cost.work, times(times(all ? call->ranks : 1, sent), turn));
+    }
+    return cost;
 }
 
 /* In each round each rank sends to one twice as far away: what it has, or (`grows`) all that it knows by then. */
@@ -536,14 +574,21 @@ static bool is_scan(mca_coll_han_collective_t collective)
     return HAN_SCAN == collective || HAN_EXSCAN == collective;
 }
 
-/* Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one.
+/*
+ * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one.
+ * Nor is there much to choose among messages from all to all, but where they meet at a link.
  */
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = usual(call);
-    const struct cost third = { cost.path / 3, 0, cost.work / 3, cost.rank / 3, 0 };
 
-    return is_scan(call->input->collective) ? cost : both(cost, third);
+    if (is_scan(call->input->collective)) {
+        return cost;
+    }
+    if (from_all_to_all(call->input->collective)) {
+        return both(cost, (struct cost){ .link = cost.link / 3 });
+    }
+    return both(cost, (struct cost){ .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 });
 }
 
 static struct cost cost_of(const struct call *call)
@@ -556,7 +601,7 @@ static struct cost cost_of(const struct call *call)
     case HAN_LEADERS:
         return with_leaders(call);
     case HAN_EXCHANGE:
-        return with_all(call);
+        return exchanged(call);
     case HAN_SIMPLE:
     case HAN_PIPELINE:
     case HAN_UP_ALLREDUCE:
@@ -598,10 +643,9 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs };
     const struct cost cost = cost_of(&call);
-    const uint64_t cores = times(machine->cores, machine->shared ? 1 : call.nodes);
-    const uint64_t per_core = divide(call.ranks, cores);
+    const uint64_t cores = cores_of(&call);
     /* Who has a core for itself waits and sees. */
-    const uint64_t hop = 1 < per_core ? sum(machine->wake, times(per_core, machine->turn)) : 0;
+    const uint64_t hop = 1 < per_core(&call) ? sum(machine->wake, times(per_core(&call), machine->turn)) : 0;
     const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
     const uint64_t path = sum(cost.path, times(cost.hops, hop));
     const uint64_t busiest = max(max(cost.rank, cost.link), busy);

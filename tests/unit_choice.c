@@ -82,8 +82,9 @@ static void test_is_the_pick(void **state)
     for (int round = 0; round < 2; ++round) { /* kept, or made again where there were too many */
         for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
             for (size_t bytes = 1; bytes <= (size_t) 1 << 26; bytes *= 2) {
-                mca_coll_han_candidates_t what
-                    = { .input = input_of(c, bytes), .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 2 };
+                mca_coll_han_candidates_t what = { .input = input_of(c, HAN_ALLTOALLV == c ? 64 << 10 : bytes),
+                                                   .lows = { HAN_SOLO, HAN_TUNED },
+                                                   .low_count = 2 };
                 mca_coll_han_params_t *params;
                 const long count = mca_coll_han_candidates_make(&what, &params);
                 mca_coll_han_times_t *times = malloc((size_t) count * sizeof(*times));
@@ -105,6 +106,24 @@ static void test_is_the_pick(void **state)
         }
     }
     mca_coll_han_choices_free(&choices);
+}
+
+/* Whatever a rank knows of it: on slow links one message at a time, so that nothing is lost where they meet. */
+static void test_alltoallv(void **state)
+{
+    const mca_coll_han_machine_t slow = machine_of("25MB/s"), fast = machine_of("50GB/s");
+    mca_coll_han_choices_t on_slow = { NULL, 0 }, on_fast = { NULL, 0 };
+
+    (void) state;
+    for (size_t bytes = 0; bytes <= (size_t) 1 << 30; bytes = 0 == bytes ? 1 : 32 * bytes) {
+        const mca_coll_han_input_t input = input_of(HAN_ALLTOALLV, bytes);
+
+        assert_true(mca_coll_han_choice_serves(&input));
+        assert_int_equal(mca_coll_han_choose(&on_slow, &slow, &input)->algorithm, HAN_EXCHANGE);
+        assert_int_equal(mca_coll_han_choose(&on_fast, &fast, &input)->algorithm, HAN_FALLBACK);
+    }
+    mca_coll_han_choices_free(&on_slow);
+    mca_coll_han_choices_free(&on_fast);
 }
 
 static void test_machines_differ(void **state)
@@ -184,11 +203,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_is_the_pick),
-        cmocka_unit_test(test_machines_differ),
-        cmocka_unit_test(test_calls_that_differ),
-        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_classes),           cmocka_unit_test(test_is_the_pick),
+        cmocka_unit_test(test_alltoallv),         cmocka_unit_test(test_machines_differ),
+        cmocka_unit_test(test_calls_that_differ), cmocka_unit_test(test_kept),
         cmocka_unit_test(test_no_memory),
     };
 

@@ -82,7 +82,8 @@ static void test_what_is_wrong(void **state)
         { "han-machine 1\n\nupper latency 1us\n", 3,
           "\"upper\" is no record; accepted: low, up, memory, calls, cores" },
         { "han-machine 1\nup speed 3", 2,
-          "\"speed\" is no field of up; accepted: latency, overhead, copy, rate, eager, rendezvous" },
+          "\"speed\" is no field of up; accepted: latency, overhead, copy, rate, inline, request, "
+          "eager, rendezvous" },
         { "han-machine 1\ncores number 3", 2, "\"number\" is no field of cores; accepted: node, wake, turn, shared" },
         { "han-machine 1\nup latency 3", 2, "up latency 3; accepted: a time with its unit" },
         { "han-machine 1\nup latency -3us", 2, "up latency -3us; accepted: a time" },
@@ -174,6 +175,40 @@ static void test_rendezvous(void **state)
     assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 0)).single, UINT64_C(13015000000));
     /* the first segment, 10 + 17 + 64 + 6400, and the link for the second */
     assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 64 << 10)).single, UINT64_C(12891000000));
+}
+
+/* Up to 256 bytes a message leaves at once, others take a request, as those to the two ranks of the root's node. */
+static void test_request(void **state)
+{
+    static const char text[] = ALONE "low inline 256 request 6us\n";
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 3, 256), longer = input_of(HAN_BCAST, 1, 3, 1024);
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
+
+    (void) state;
+    assert_int_equal(times_of(text, input, params).row, times_of(ALONE, input, params).row);
+    assert_int_equal(times_of(text, longer, params).row, times_of(ALONE, longer, params).row + 2 * 3000000);
+    assert_int_equal(times_of(text, longer, params).single, times_of(ALONE, longer, params).single + 6000000 + 3000000);
+}
+
+/* Long blocks wait for their turn, each for a rank to wake that shares its core; and not where none does. */
+static void test_exchange(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_ALLTOALL, 2, 2, 32 << 10),
+                               brief = input_of(HAN_ALLTOALL, 2, 2, 16 << 10);
+    const mca_coll_han_params_t exchange = { .algorithm = HAN_EXCHANGE }, fallback = { .algorithm = HAN_FALLBACK };
+    mca_coll_han_machine_t machine = machine_of(ALONE);
+
+    (void) state;
+    machine.levels[HAN_UP].rate = 0; /* no link where messages of the fallback meet */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row,
+                     mca_coll_han_predict(&machine, &input, &fallback).row);
+    machine.cores = 1;
+    machine.shared = true;
+    machine.turn = 5000000;
+    assert_int_equal(mca_coll_han_predict(&machine, &brief, &exchange).row,
+                     mca_coll_han_predict(&machine, &brief, &fallback).row);
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row,
+                     mca_coll_han_predict(&machine, &input, &fallback).row + 4 * 3 * UINT64_C(5000000));
 }
 
 static void test_root_sends_to_all_or_to_one(void **state)
@@ -379,6 +414,8 @@ int main(void)
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_one_message),
         cmocka_unit_test(test_rendezvous),
+        cmocka_unit_test(test_request),
+        cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
