@@ -244,7 +244,7 @@ t_check "verbose 1 tells whose component it is" test_tells_version
 t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
 t_check "verbose 1 tells that HAN is switched off" test_tells_declined 'coll_han_priority is not above 0' --mca coll_han_priority 0
 t_check "verbose 2 tells of a call, and why" test_tells_call \
-    'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(the cost model\)'
+    'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z ]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(the cost model\)' --mca coll_han_start 0
 t_check "verbose 2 tells of a call as the user wants it" test_tells_call \
     'bcast, 100000 bytes: pipeline ib sb, up libnbc, low basic, segments: .*\(.* set by the user' \
     --mca coll_han_bcast_up_module libnbc --mca coll_han_bcast_low_module basic
