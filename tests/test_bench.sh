@@ -335,6 +335,9 @@ t_board bcast,8,1,90,100,120,40,tree,-,- -- --against "$work/before.csv"
 [[ $code == 1 ]] && grep -qx 'no point can be compared' "$work/out"
 t_result $? 'board fails where there is nothing to compare'
 
+"$board" --from "$here/../bench/board.csv" >"$work/out" 2>"$work/err" && [[ $(grep -c '; single calls$' "$work/out") == 18 ]]
+t_result $? 'the board that is kept has 18 clusters'
+
 t_board bcast,8,1,50,100,120,-,-,1.1,- reduce,8,1,-,110,100,-,-,-,- --
 [[ $code == 1 ]] && grep -q '^ours gave wrong values.*: reduce, 8 B, single calls' "$work/out"
 t_result $? 'board fails where ours gave wrong values'

@@ -273,14 +273,16 @@ t_check "explain: between samples the nearer one by ratio" test_explained "decid
 t_check "explain: past the middle of two samples the other one" test_explained "decides  $tmp/good:4:" \
     "$tmp/good" --collective allreduce "${CALL[@]}" --bytes 33K
 t_check "explain: algorithm=auto leaves it to the built-in rules" test_explained \
-    'left     to the built-in rules: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K
+    'left     to the built-in rules: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K --machine none
 t_check "explain: what the file has no rule for, the built-in rules decide" test_explained 'decides  built-in rules:' \
     "$tmp/good" --collective barrier "${CALL[@]}" --bytes 0
-t_check "explain without a file tells the built-in rules" test_explained 'decides  built-in rules:' \
+t_check "explain without a file and a machine tells the built-in rules" test_explained 'decides  built-in rules:' \
+    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --machine none
+t_check "explain without a file tells the model of the usual machine" test_explained 'decides  the model, for TCP at 10 Gbit/s' \
     --collective allreduce "${CALL[@]}" --bytes 1G --order scattered
 t_check "explain tells where the rule's algorithm has no such form" test_explained \
     'decides  the algorithm does not serve this call' \
-    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --form persistent
+    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --form persistent --machine none
 t_check "explain wants all of the input" test_use 'explain wants --bytes' explain "$tmp/good" --collective bcast "${CALL[@]}"
 t_check "explain tells what a number may be" test_use 'nodes=x; accepted:' \
     explain "$tmp/good" --collective bcast --nodes x --ppn 4 --bytes 1
