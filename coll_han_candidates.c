@@ -131,21 +131,17 @@ static void add_levels(struct list *list, mca_coll_han_params_t params, int coun
     } while (0 != fs);
 }
 
-static bool is_scan(mca_coll_han_collective_t collective)
-{
-    return HAN_SCAN == collective || HAN_EXSCAN == collective;
-}
-
 static void add_leaders(struct list *list, mca_coll_han_params_t params)
 {
     size_t segment = 0;
 
     do {
-        if (is_scan(list->what->input.collective)) {
+        if (mca_coll_han_is_scan(list->what->input.collective)) {
             params.ibs = params.irs = segment;
         }
         add(list, params);
-        segment = is_scan(list->what->input.collective) ? next_segment(segment, list->what->input.bytes) : 0;
+        segment
+            = mca_coll_han_is_scan(list->what->input.collective) ? next_segment(segment, list->what->input.bytes) : 0;
     } while (0 != segment);
 }
 
@@ -222,7 +218,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if (levels || inner) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
-    if (inner || (HAN_LEADERS == algorithm && is_scan(collective))) {
+    if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))) {
         append(text, " %ss=%zu", up, params->ibs);
     }
     if (HAN_UP_ALLREDUCE == algorithm || (inner && 1 < params->lanes)) {

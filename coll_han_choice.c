@@ -25,14 +25,14 @@ size_t mca_coll_han_choice_bytes(size_t bytes)
 }
 
 /*
- * Of the class. Of an alltoallv a rank knows its own blocks only: it is taken for one of long blocks, where the wrong
- * choice costs the most.
+ * Of an alltoallv a rank knows its own blocks only: it is taken for one of long blocks, where the wrong choice costs
+ * the most.
  */
 static size_t bytes_of(const mca_coll_han_input_t *input)
 {
     enum { LONG_BLOCK = 64 << 10 };
 
-    return mca_coll_han_choice_bytes(HAN_ALLTOALLV == input->collective ? LONG_BLOCK : input->bytes);
+    return HAN_ALLTOALLV == input->collective ? LONG_BLOCK : input->bytes;
 }
 
 /* Never 0. */
@@ -57,7 +57,7 @@ long mca_coll_han_choice_candidates(const mca_coll_han_machine_t *machine, mca_c
 
     /* Alone on its node, a rank has nothing to do there, whoever does it. */
     what.low_count = 1 < input.ppn ? 2 : 1;
-    what.input.bytes = bytes_of(&input);
+    what.input.bytes = mca_coll_han_choice_bytes(bytes_of(&input));
     count = mca_coll_han_candidates_make(&what, params);
     if (0 > count) {
         return -1;
@@ -122,7 +122,7 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
 
 bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input)
 {
-    return (0 < input->bytes || HAN_ALLTOALLV == input->collective) && 1 < input->nodes;
+    return 0 < bytes_of(input) && 1 < input->nodes;
 }
 
 static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
@@ -146,7 +146,7 @@ const mca_coll_han_params_t *mca_coll_han_choose(mca_coll_han_choices_t *choices
                                                  const mca_coll_han_input_t *input)
 {
     const uint32_t what = what_of(input);
-    const size_t bytes = bytes_of(input);
+    const size_t bytes = mca_coll_han_choice_bytes(bytes_of(input));
     const size_t home = (size_t) (((what + (uint64_t) bytes) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % HAN_CHOICES_KEPT;
     size_t place = home;
     struct mca_coll_han_choice_t *choice;

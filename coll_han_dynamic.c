@@ -243,10 +243,14 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective)
     return HAN_REDUCE == collective || HAN_REDUCE_SCATTER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
 }
 
+bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
+{
+    return HAN_SCAN == collective || HAN_EXSCAN == collective;
+}
+
 static bool reduces(mca_coll_han_collective_t collective)
 {
-    return HAN_REDUCE == collective || HAN_ALLREDUCE == collective || HAN_REDUCE_SCATTER == collective
-           || HAN_REDUCE_SCATTER_BLOCK == collective || HAN_SCAN == collective || HAN_EXSCAN == collective;
+    return HAN_ALLREDUCE == collective || mca_coll_han_goes_up(collective) || mca_coll_han_is_scan(collective);
 }
 
 mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, const mca_coll_han_params_t *rule,

@@ -86,6 +86,10 @@ enum { HAN_SHORT_BLOCK = 4096 };
 /** A scan's segments: their size in the built-in rules, most of a message, and those under way at once. */
 enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 };
 
+/** Messages of an exchange that count as sent at once: up to so many bytes. Of longer ones the root has a few under
+ * way. */
+enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
+
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 
@@ -135,6 +139,9 @@ mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collectiv
 
 /** Whether a collective goes up trees only: then its tree and segments are iralg and irs, else ibalg and ibs. */
 bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
+
+/** Whether it is a scan or an exscan. */
+bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
 /** Whether an algorithm serves a call: its preconditions. */
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);

@@ -5,9 +5,9 @@
 /*
  * Messages under way: from a node, whatever the number of its ranks, but one from each; from the root of a scatter; to
  * a rank. More than fill the link wait in queues before it, where they come to be lost; TCP then waits for 0.2 s. Those
- * of up to BUFFERED bytes are too few bytes for that.
+ * of up to HAN_EXCHANGE_BUFFERED bytes are too few bytes for that.
  */
-enum { NODE_WINDOW = 2, ROOT_WINDOW = 4, RECV_WINDOW = 16, BUFFERED = 16384 };
+enum { NODE_WINDOW = 2, RECV_WINDOW = 16 };
 
 /* Of gather the sending side, of scatter the receiving one, is one block, and its only peer is the root. */
 static bool is_one_block(const mca_coll_han_args_t *args, bool send)
@@ -80,10 +80,12 @@ int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, om
     mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->comm, NULL);
     const size_t sent = add_side(han, args, true, &schedule), received = add_side(han, args, false, &schedule);
 
-    schedule.buffered = BUFFERED;
+    schedule.buffered = HAN_EXCHANGE_BUFFERED;
     /* What is little in all is under way at once: then nothing has to be started when something else completes. */
-    if (BUFFERED < sent || BUFFERED < received) {
-        schedule.windows[0] = -1 != args->root ? ROOT_WINDOW : NODE_WINDOW < senders ? 1 : NODE_WINDOW / senders;
+    if (HAN_EXCHANGE_BUFFERED < sent || HAN_EXCHANGE_BUFFERED < received) {
+        schedule.windows[0] = -1 != args->root        ? HAN_EXCHANGE_ROOT_WINDOW
+                              : NODE_WINDOW < senders ? 1
+                                                      : NODE_WINDOW / senders;
         schedule.windows[1] = RECV_WINDOW;
     }
     add_own_block(han, args, &schedule);

@@ -44,6 +44,12 @@ static uint64_t divide(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
+/* Bytes of a segment of a message; whole where segments are 0. */
+static uint64_t piece_of(uint64_t bytes, uint64_t segment)
+{
+    return 0 == segment || segment > bytes ? bytes : segment;
+}
+
 /* Rounds in which what is known grows by this factor, until all do. */
 static unsigned rounds_of(uint64_t count, uint64_t factor)
 {
@@ -221,8 +227,7 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
 static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
 {
     const struct shape shape = shape_of(call->tree, call->nodes);
-    const uint64_t piece = 0 == segment || segment > bytes ? bytes : segment,
-                   pieces = 0 == bytes ? 1 : divide(bytes, piece);
+    const uint64_t piece = piece_of(bytes, segment), pieces = 0 == bytes ? 1 : divide(bytes, piece);
     const uint64_t others = below ? call->ppn - 1 : 0, wire = of_bytes(piece, call->machine->levels[HAN_UP].rate);
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, HAN_LOW, piece, then);
     const uint64_t members = times(others, low / 2);
@@ -255,7 +260,7 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
     const uint64_t work = times(count, one.work);
     const uint64_t sharing
         = times(call->nodes, 1 < call->params->lanes || 1 == call->ppn ? call->ppn : divide(call->ppn, 2));
-    const uint64_t piece = 0 == call->segment || call->segment > bytes ? bytes : call->segment;
+    const uint64_t piece = piece_of(bytes, call->segment);
     const uint64_t link = piece > call->machine->levels[HAN_UP].eager ? sum(wire, wire / 2) : wire;
     const uint64_t rank = work / sharing, busiest = sum(max(rank, link), min(rank, link) / 2);
 
@@ -311,7 +316,7 @@ static struct cost between_nodes(const struct call *call, uint64_t bytes, uint64
 static struct cost around_ring(const struct call *call, uint64_t bytes, uint64_t then)
 {
     const uint64_t block = divide(bytes, call->nodes), steps = 2 * (call->nodes - 1);
-    const uint64_t piece = 0 == call->segment || call->segment > block ? block : call->segment;
+    const uint64_t piece = piece_of(block, call->segment);
     const uint64_t pieces = 0 == piece ? 1 : divide(block, piece);
     struct cost cost = messages(call, HAN_UP, piece, then / 2, times(times(pieces, call->nodes), steps),
                                 2 * times(pieces, steps), steps, 0);
@@ -436,7 +441,7 @@ static struct cost with_leaders(const struct call *call)
         return with_memory(call, cost, times(call->ppn + call->nodes, bytes), call->nodes);
     case HAN_SCAN:
     case HAN_EXSCAN: {
-        const uint64_t piece = 0 == call->segment || call->segment > bytes ? bytes : call->segment;
+        const uint64_t piece = piece_of(bytes, call->segment);
         const uint64_t pieces = 0 == piece ? 1 : divide(bytes, piece);
 
         cost = both(with_leader(call, piece, reduce), with_leader(call, piece, reduce));
@@ -487,12 +492,11 @@ static struct cost with_all(const struct call *call)
 /* A window of long messages at once (coll_han_exchange.c): who waits for each of them has a turn for it. */
 static struct cost exchanged(const struct call *call)
 {
-    enum { BUFFERED = 16384, WINDOW_OF_ROOT = 4 };
     const bool all = from_all_to_all(call->input->collective);
-    const uint64_t sent = call->ranks - 1, waits = all ? sent : sent / WINDOW_OF_ROOT;
+    const uint64_t sent = call->ranks - 1, waits = all ? sent : sent / HAN_EXCHANGE_ROOT_WINDOW;
     struct cost cost = with_all(call);
 
-    if (BUFFERED < call->bytes) {
+    if (HAN_EXCHANGE_BUFFERED < call->bytes) {
         const uint64_t turn = 1 < per_core(call) ? call->machine->turn : 0;
 
         cost.hops += waits;
@@ -569,11 +573,6 @@ static struct cost usual(const struct call *call)
     }
 }
 
-static bool is_scan(mca_coll_han_collective_t collective)
-{
-    return HAN_SCAN == collective || HAN_EXSCAN == collective;
-}
-
 /*
  * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one.
  * Nor is there much to choose among messages from all to all, but where they meet at a link.
@@ -582,7 +581,7 @@ static struct cost without_han(const struct call *call)
 {
     const struct cost cost = usual(call);
 
-    if (is_scan(call->input->collective)) {
+    if (mca_coll_han_is_scan(call->input->collective)) {
         return cost;
     }
     if (from_all_to_all(call->input->collective)) {
@@ -643,9 +642,9 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs };
     const struct cost cost = cost_of(&call);
-    const uint64_t cores = cores_of(&call);
+    const uint64_t cores = cores_of(&call), sharing = per_core(&call);
     /* Who has a core for itself waits and sees. */
-    const uint64_t hop = 1 < per_core(&call) ? sum(machine->wake, times(per_core(&call), machine->turn)) : 0;
+    const uint64_t hop = 1 < sharing ? sum(machine->wake, times(sharing, machine->turn)) : 0;
     const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
     const uint64_t path = sum(cost.path, times(cost.hops, hop));
     const uint64_t busiest = max(max(cost.rank, cost.link), busy);

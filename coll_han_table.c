@@ -164,11 +164,14 @@ static int complain(const han_module_t *module, mca_coll_han_file_id_t id, bool 
     return rc;
 }
 
-/* What is used from now on, to who wants to know. */
+/* What is used from now on, to who wants to know, from one rank. */
 static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
 {
     char text[HAN_MACHINE_TEXT];
 
+    if (0 != ompi_comm_rank(module->comm)) {
+        return;
+    }
     if (HAN_FILE_MACHINE == id) {
         HAN_VERBOSE(1, "coll:han: %s: the machine %s%s is used:\n%s", module->comm->c_name,
                     tables.measured ? "that was measured" : "of ", tables.measured ? "" : name_of(id),
@@ -211,7 +214,7 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
             rc = complain(module, id, own[2 * i] != most_hash);
         } else if (!used[i] && !tables.settled && wanted(id)) {
             rc = complain(module, id, true);
-        } else if (used[i] && 0 == ompi_comm_rank(module->comm)) {
+        } else if (used[i]) {
             say_used(module, id);
         }
     }
@@ -227,7 +230,7 @@ int mca_coll_han_table_settle_job(han_module_t *module)
         rc = mca_coll_han_measure(module, &tables.machine);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
         tables.measured = used[HAN_FILE_MACHINE] = OMPI_SUCCESS == rc;
-        if (tables.measured && 0 == ompi_comm_rank(module->comm)) {
+        if (tables.measured) {
             say_used(module, HAN_FILE_MACHINE);
         }
     }
