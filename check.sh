@@ -17,11 +17,13 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 # The depth is the least with which the step is done (tests/choices.sh).
 # A command prints a line for each behaviour ("ok 1 - ...", "not ok 2 - ...",
 # "ok 3 - ... # SKIP why"), or none: then its exit code is one.  With "&" in
-# front it needs no more than a core, and runs beside the step that follows.
+# front it runs beside the steps that follow, until the next of its kind: no test
+# needs a quiet machine, and each of two takes turns where the other one waits.
 readonly STEPS='
 gcc -Wall -Wextra -Werror   | quick |  600 | build_gcc
 clang -Wall -Wextra -Werror | quick |  600 | build_clang
 unit tests                  | quick |  300 | unit_tests
+MPI tests                   | quick | 7200 | & mpi_tests
 rules                       | quick |  600 | tests/test_rules.sh
 han_rules                   | quick |  300 | tests/test_han_rules.sh
 options                     | quick |  300 | tests/test_options.sh
@@ -29,7 +31,6 @@ load                        | quick |  600 | tests/test_load.sh
 settle                      | quick |  600 | tests/test_settle.sh
 same bits                   | usual |  600 | tests/test_bits.sh
 solo                        | usual |  600 | tests/test_solo.sh
-MPI tests                   | quick | 7200 | mpi_tests
 memory                      | usual | 7200 | memory_tests
 check.sh                    | usual |  600 | tests/test_check.sh
 virtual cluster             | usual |  600 | tests/test_vcluster.sh
@@ -290,6 +291,14 @@ wanted() {                          # wanted NAME DEPTH COMMAND
     fi
 }
 
+# The step that runs beside the others; it says so once it is done, or `now`.
+end_beside() {                      # end_beside [now]
+    if [[ -n $beside ]] && { [[ -n ${1:-} ]] || ! kill -0 "${jobs[$beside]}" 2>/dev/null; }; then
+        end_step "$beside" "$beside_limit"
+        beside=''
+    fi
+}
+
 run_steps() {
     local name least limit command beside='' beside_limit=''
     while IFS='|' read -r name least limit command; do
@@ -299,19 +308,17 @@ run_steps() {
         if [[ -n $list ]]; then
             printf '%-28s %s\n' "$name" "$least"
         elif wanted "$name" "$least" "$command"; then
+            [[ $command != '& '* ]] || end_beside now
             start_step "$name" "$limit" "${command#& }"
             if [[ $command == '& '* ]]; then
                 beside=$name beside_limit=$limit
-                continue
+            else
+                end_step "$name" "$limit"
             fi
-            end_step "$name" "$limit"
-        fi
-        if [[ -n $beside && -z $list ]]; then
-            end_step "$beside" "$beside_limit"
-            beside=''
+            end_beside
         fi
     done <<<"$STEPS"
-    [[ -z $beside ]] || end_step "$beside" "$beside_limit"
+    end_beside now
 }
 
 # Those of three seconds and more.
