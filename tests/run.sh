@@ -72,7 +72,7 @@ check, ucx                          | usual       | 3,2,3,1 | node | UCX        
 check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 20 --rounds 10
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
-few communicator ids, by MAP         | usual       | 3,2,3,1 | MAP  |                                          | mpi_ids
+few communicator ids, by MAP        | usual       | 3,2,3,1 | MAP  | --mca coll_han_machine none              | mpi_ids
 few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_han_bcast_algorithm simple --mca coll_han_allreduce_algorithm pipeline | mpi_ids --at-once
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
