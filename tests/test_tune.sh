@@ -166,6 +166,18 @@ the_time_limit_holds() {
     grep -q '^bcast ' "$tmp/l.rules"
 }
 
+# With samples of an earlier run by which HAN's own choice is bad.
+old_samples_decide_nothing() {
+    cp -r "$tmp/a.rules.measured" "$tmp/old.measured"
+    awk -F, -v OFS=, '$1 == "builtin" { $6 *= 1000 } { print }' "$tmp/a.rules.measured/measurements.csv" \
+        >"$tmp/old.measured/measurements.csv"
+    tune --output "$tmp/o.rules" --measurements "$tmp/old.measured" "${small[@]}" --time-limit 0.001
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: for [0-9]* of [0-9]* messages there was no time to compare'
+    grep ' : algorithm=' "$tmp/o.rules"
+    ! grep -v 'algorithm=auto' "$tmp/o.rules" | grep ' : algorithm=' || fail 'rules by old samples'
+}
+
 heuristics_leave_things_out() {
     tune --output "$tmp/h.rules" --heuristics on "${small[@]}"
     ((status == 0)) || fail "exit code $status"
@@ -230,6 +242,40 @@ what_cannot_be_written_is_found_out_before() {
     ((status != 0))
     says_once 'han_tune: --output .*No such file'
     ! grep -q 'configurations' "$tmp/out"
+    : >"$tmp/file"
+    local option
+    for option in --measurements --report; do
+        tune --output "$tmp/x.rules" "$option" "$tmp/file"
+        ((status == 2)) || fail "exit code $status"
+        says_once "han_tune: $option .*Not a directory"
+        ! grep -q 'configurations' "$tmp/out"
+    done
+}
+
+what_is_no_file_of_its_own_stays() {
+    mkfifo "$tmp/pipe"
+    tune --output "$tmp/pipe" "${small[@]}"
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --output .*/pipe is no regular file: --measurements FOLDER is needed with it'
+    [[ -p $tmp/pipe && ! -e $tmp/pipe.measured ]]
+    ln -s link.target "$tmp/link.rules"
+    tune --output "$tmp/link.rules" --collectives barrier --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    [[ -L $tmp/link.rules ]] && grep -q '^han-rules 1$' "$tmp/link.target"
+    mkdir "$tmp/foreign"
+    printf 'my only copy' >"$tmp/foreign/measurements.csv"
+    tune --output "$tmp/x.rules" --measurements "$tmp/foreign"
+    ((status != 0))
+    says_once 'measurements.csv:1: no measurement'
+    [[ $(<"$tmp/foreign/measurements.csv") == 'my only copy' ]]
+}
+
+two_tuners_do_not_mix() {
+    exec 8>>"$tmp/a.rules.measured/measurements.csv"
+    flock 8
+    tune --output "$tmp/a.rules" "${small[@]}"
+    ((status != 0))
+    says_once 'measurements.csv: another han_tune writes it'
 }
 
 one_node_is_refused() {
@@ -380,12 +426,15 @@ main() {
     check 'a second run measures only the choice' a_second_run_measures_only_the_choice
     check 'an interrupted run goes on' an_interrupted_run_goes_on
     check 'the time limit holds' the_time_limit_holds
+    check 'where the time is over, samples of an earlier run decide nothing' old_samples_decide_nothing
     check 'heuristics leave things out' heuristics_leave_things_out
     check 'exhaustive measures every size' exhaustive_measures_every_size
     check 'parts of the allocation are tuned' parts_of_the_allocation_are_tuned
     check '--validate finds the rule that does not pay, --prune drops it' validate_and_prune
     check 'bad input gets one message' bad_input_gets_one_message
     check 'what cannot be written is found out before' what_cannot_be_written_is_found_out_before
+    check 'what is no file of its own stays' what_is_no_file_of_its_own_stays
+    check 'two tuners do not mix their measurements' two_tuners_do_not_mix
     check 'one node is refused' one_node_is_refused
     check 'without HAN it says how to get it' without_han_it_says_how
     check 'measurements of another machine are not mixed in' other_measurements_are_not_mixed_in

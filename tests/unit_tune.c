@@ -5,8 +5,11 @@
 
 #include "unit.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct tune_series series_of(const double *seconds, size_t count)
@@ -520,6 +523,145 @@ static void what_is_no_measurement_of_this_machine_is_refused(void **state)
     unlink(path);
 }
 
+static char *contents(const char *name, char *text, size_t size)
+{
+    FILE *file = fopen(name, "r");
+    size_t length;
+
+    assert_non_null(file);
+    length = fread(text, 1, size - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* Also what has no newline, or none for long. */
+static void a_file_that_is_something_else_stays_as_it_is(void **state)
+{
+    char longer[3000], is[4000], why[2 * TUNE_TEXT];
+    const char *const others[]
+        = { "mine", "mine\n", "mine\nand yours", "# han_tune 2: here\nmine", longer, "# han_tune" };
+    struct tune_store store;
+
+    (void) state;
+    memset(longer, 'm', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+        const bool cut_off = 0 == strcmp("# han_tune", others[i]);
+
+        unlink(path);
+        append(others[i]);
+        assert_int_equal(cut_off ? 0 : -1, tune_store_open(&store, path, "here", why));
+        if (!cut_off) {
+            assert_string_equal(others[i], contents(path, is, sizeof(is)));
+            assert_non_null(strstr(why, "no measurement"));
+        } else {
+            tune_store_close(&store);
+        }
+    }
+    unlink(path);
+}
+
+static void a_file_has_one_writer(void **state)
+{
+    struct tune_store store, other;
+    char why[2 * TUNE_TEXT];
+
+    (void) state;
+    unlink(path);
+    assert_int_equal(0, tune_store_open(&store, path, "here", why));
+    assert_int_equal(-1, tune_store_open(&other, path, "here", why));
+    assert_non_null(strstr(why, "another han_tune writes it"));
+    tune_store_close(&store);
+    assert_int_equal(0, tune_store_open(&other, path, "here", why));
+    tune_store_close(&other);
+    unlink(path);
+}
+
+/* ---- files that are written ---- */
+
+static void write_text(const char *name, const char *text)
+{
+    assert_int_equal(0, tune_file_try(name));
+    assert_int_equal(0, tune_file_write(name, text, strlen(text)));
+}
+
+static mode_t mode_of(const char *name)
+{
+    struct stat is;
+
+    assert_int_equal(0, lstat(name, &is));
+    return is.st_mode;
+}
+
+static void a_regular_file_is_replaced_and_keeps_its_mode(void **state)
+{
+    char text[64];
+
+    (void) state;
+    unlink(path);
+    assert_int_equal(0, tune_file_try(path));
+    assert_int_equal(-1, access(path, F_OK));
+    write_text(path, "first and long");
+    assert_int_equal(0, chmod(path, 0640));
+    assert_true(tune_file_is_regular(path));
+    write_text(path, "second");
+    assert_string_equal("second", contents(path, text, sizeof(text)));
+    assert_int_equal(S_IFREG | 0640, mode_of(path));
+    unlink(path);
+}
+
+static void a_link_stays_one_and_its_target_is_written(void **state)
+{
+    static const char target[] = "unit_tune.target";
+    char text[64];
+
+    (void) state;
+    unlink(path);
+    unlink(target);
+    assert_int_equal(0, symlink(target, path));
+    for (int round = 0; round < 2; ++round) { /* without a target, and with one */
+        write_text(path, 0 == round ? "first" : "second");
+        assert_true(S_ISLNK(mode_of(path)));
+        assert_string_equal(0 == round ? "first" : "second", contents(target, text, sizeof(text)));
+    }
+    unlink(path);
+    unlink(target);
+}
+
+static void what_is_no_file_is_written_and_stays(void **state)
+{
+    char text[64] = "";
+    int reader;
+
+    (void) state;
+    unlink(path);
+    assert_int_equal(0, mkfifo(path, 0600));
+    assert_false(tune_file_is_regular(path));
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    assert_true(0 <= reader);
+    write_text(path, "through");
+    assert_int_equal(7, read(reader, text, sizeof(text)));
+    assert_string_equal("through", text);
+    assert_true(S_ISFIFO(mode_of(path)));
+    close(reader);
+    unlink(path);
+}
+
+static void what_cannot_be_written_says_why(void **state)
+{
+    (void) state;
+    assert_int_equal(-1, tune_file_try("."));
+    assert_int_equal(EISDIR, errno);
+    assert_int_equal(-1, tune_file_write(".", "x", 1));
+    assert_int_equal(EISDIR, errno);
+    assert_int_equal(-1, tune_file_try("no/such/file"));
+    assert_int_equal(ENOENT, errno);
+    assert_int_equal(-1, tune_file_write("/dev/full", "x", 1));
+    assert_int_equal(ENOSPC, errno);
+    assert_true(S_ISCHR(mode_of("/dev/full")));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -538,6 +680,12 @@ int main(void)
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),
+        cmocka_unit_test(a_file_that_is_something_else_stays_as_it_is),
+        cmocka_unit_test(a_file_has_one_writer),
+        cmocka_unit_test(a_regular_file_is_replaced_and_keeps_its_mode),
+        cmocka_unit_test(a_link_stays_one_and_its_target_is_written),
+        cmocka_unit_test(what_is_no_file_is_written_and_stays),
+        cmocka_unit_test(what_cannot_be_written_says_why),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

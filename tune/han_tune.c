@@ -318,29 +318,41 @@ static const struct options defaults = {
 
 /* ---- files ---- */
 
-/* Found out before anything is measured. */
-static int check_files(const struct options *options)
+/* A folder that is there will do, if files can be made in it. */
+static int make_folder(const char *option, const char *path)
 {
-    char path[4096];
-    FILE *file;
-    const bool there = NULL != options->output && 0 == access(options->output, F_OK);
+    struct stat there;
+    bool good = 0 == mkdir(path, 0777) || EEXIST == errno;
+
+    if (good && 0 == stat(path, &there) && !S_ISDIR(there.st_mode)) {
+        errno = ENOTDIR;
+        good = false;
+    }
+    return good && 0 == access(path, W_OK | X_OK) ? 0 : tune_complain("%s %s: %s", option, path, strerror(errno));
+}
+
+/* Found out before anything is measured. */
+static int check_files(struct options *options)
+{
+    static char folder[4096];
 
     if (NULL != options->output) {
-        snprintf(path, sizeof(path), "%s.part", options->output);
-        file = there && 0 != access(options->output, W_OK) ? NULL : fopen(path, "w");
-        if (NULL == file) {
+        if (0 != tune_file_try(options->output)) {
             return tune_complain("--output %s: %s", options->output, strerror(errno));
         }
-        fclose(file);
-        unlink(path);
-        if (0 != mkdir(options->folder, 0777) && EEXIST != errno) {
-            return tune_complain("--measurements %s: %s", options->folder, strerror(errno));
+        if (NULL == options->folder && !tune_file_is_regular(options->output)) {
+            return tune_complain("--output %s is no regular file: --measurements FOLDER is needed with it",
+                                 options->output);
+        }
+        if (NULL == options->folder) {
+            snprintf(folder, sizeof(folder), "%s.measured", options->output);
+            options->folder = folder;
+        }
+        if (0 != make_folder("--measurements", options->folder)) {
+            return -1;
         }
     }
-    if (NULL != options->report && 0 != mkdir(options->report, 0777) && EEXIST != errno) {
-        return tune_complain("--report %s: %s", options->report, strerror(errno));
-    }
-    return 0;
+    return NULL == options->report ? 0 : make_folder("--report", options->report);
 }
 
 /* What rank 0 finds is for all. */
@@ -635,7 +647,7 @@ static int report(const char *program, const struct options *options)
 int main(int argc, char **argv)
 {
     struct options options = defaults;
-    char folder[4096] = "", forgotten[1024] = "";
+    char forgotten[1024] = "";
     const int count = forget_settings(forgotten, sizeof(forgotten));
     int rc;
 
@@ -653,10 +665,6 @@ int main(int argc, char **argv)
             puts("  what is 1.5 times as slow as the best for all message sizes is not measured again");
         }
     } else if (EXIT_OK == rc) {
-        if (NULL == options.folder && NULL != options.output) {
-            snprintf(folder, sizeof(folder), "%s.measured", options.output);
-            options.folder = folder;
-        }
         rc = 0 == check_nodes() ? run_job(&options) : EXIT_USAGE;
     }
     MPI_Finalize();

@@ -156,11 +156,13 @@ struct tune_store {
     struct tune_entry **entries; /**< [count] */
     size_t count;
     FILE *file;
+    char *path;
     size_t resumed; /**< samples that were there already */
 };
 
 /**
- * Opens a file of measurements; what is in it is taken over, if it was measured on the same machine.
+ * Opens a file of measurements, for this process alone; what is in it is taken over, if it was measured on the same
+ * machine. A file that is something else stays as it is.
  *
  * @param machine signature of the allocation, one line
  * @param why gets a sentence on what is wrong
@@ -178,6 +180,23 @@ int tune_store_add(struct tune_store *store, struct tune_entry *entry, double se
 int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds);
 
 void tune_store_close(struct tune_store *store);
+
+/* -- tune_file.c: files that tools write ----------------------------------------------------------------------------
+ */
+
+/** Whether there is a regular file, also through a link, or nothing: what can have files of its name beside it. */
+bool tune_file_is_regular(const char *path);
+
+/** Whether tune_file_write() could: what is there is not touched. 0, or -1 and errno. */
+int tune_file_try(const char *path);
+
+/**
+ * Writes a text. A regular file is replaced wholly or not at all, through a link its target, and keeps its mode. What
+ * is neither (a device, a pipe) is opened and written.
+ *
+ * @returns 0, or -1 and errno
+ */
+int tune_file_write(const char *path, const char *text, size_t length);
 
 /* -- tune_output.c: tables of rules are written -------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void tune_text_add(struct tune_text *text, const char *format, ...)
 {
@@ -125,23 +124,6 @@ void tune_output_rules(struct tune_text *text, const struct tune_choice *choices
     }
 }
 
-static int write_file(const char *path, const char *text, size_t length)
-{
-    char part[4096];
-    FILE *file;
-    bool good;
-
-    snprintf(part, sizeof(part), "%s.part", path);
-    file = fopen(part, "w");
-    good = NULL != file && length == fwrite(text, 1, length, file);
-    good = NULL != file && 0 == fclose(file) && good && 0 == rename(part, path);
-    if (!good) {
-        fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
-        unlink(part);
-    }
-    return good ? 0 : -1;
-}
-
 int tune_output_write(const struct tune_text *text, const char *path)
 {
     mca_coll_han_rules_error_t error;
@@ -157,7 +139,11 @@ int tune_output_write(const struct tune_text *text, const char *path)
         return -1;
     }
     mca_coll_han_rules_free(&rules);
-    return write_file(path, text->text, text->length);
+    if (0 != tune_file_write(path, text->text, text->length)) {
+        fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
+        return -1;
+    }
+    return 0;
 }
 
 void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)

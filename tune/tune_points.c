@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_points.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +243,7 @@ int tune_points_measure(struct tune_points *points, long number)
         return 0;
     }
     if (0 != tune_store_add(points->store, point->entry, result.seconds)) {
-        fprintf(stderr, "han_tune: a measurement could not be written\n");
+        fprintf(stderr, "han_tune: %s: %s\n", points->store->path, strerror(errno));
         return -1;
     }
     if (point->run.steps) {

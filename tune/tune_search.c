@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_search.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct search {
     struct tune_points points;
     struct candidate *candidates;
     long candidate_count;
+    int unjudged; /* messages for which the time was over before configurations were compared */
 };
 
 /* ---- estimates ---- */
@@ -397,12 +399,18 @@ static double latest(const struct tune_series *series, size_t count)
  * (TUNE_WORTH), or not better in three turns of four, is not written down. */
 enum { FINALISTS = 4, TURNS = 5 };
 
-/* Each turn in the other direction: who comes after a run, and meets what it leaves behind, is not always the same. */
-static int take_turns(struct tune_points *points, const long *ways, int count)
+/* Each turn in the other direction: who comes after a run, and meets what it leaves behind, is not always the same.
+ * Where the time is over before all have had their turns, all is false: older samples are no turns. */
+static int take_turns(struct tune_points *points, const long *ways, int count, bool *all)
 {
-    for (int i = 0; i < TURNS * count && MPI_Wtime() < points->way->deadline; ++i) {
+    *all = true;
+    for (int i = 0; i < TURNS * count; ++i) {
         const int place = i % count;
 
+        if (MPI_Wtime() >= points->way->deadline) {
+            *all = false;
+            return 0;
+        }
         if (0 != tune_points_measure(points, ways[0 == i / count % 2 ? place : count - 1 - place])) {
             return -1;
         }
@@ -445,6 +453,7 @@ static int contest(struct search *search, struct tune_choice *choice, int number
     long finalists[FINALISTS];
     int count = 0, chosen = 0;
     double above = 0, fastest = NAN;
+    bool all;
 
     while (count < FINALISTS) {
         double seconds;
@@ -463,10 +472,11 @@ static int contest(struct search *search, struct tune_choice *choice, int number
             return -1;
         }
     }
-    if (0 != take_turns(points, ways, 1 + count)) {
+    if (0 != take_turns(points, ways, 1 + count, &all)) {
         return -1;
     }
-    for (int i = 1; i <= count; ++i) {
+    search->unjudged += all ? 0 : 1;
+    for (int i = 1; i <= count && all; ++i) {
         const double seconds = latest(tune_points_series(points, ways[i]), TURNS);
 
         if (isnan(fastest) || seconds < fastest) {
@@ -492,11 +502,15 @@ static int confirm(struct search *search, struct tune_choice *choice)
     const struct tune_config reference = { .collective = choice->collective };
     const long ways[2] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes),
                            tune_points_message(points, TUNE_WHOLE, &choice->config, choice->bytes) };
+    bool all;
 
-    if (-1 == ways[0] || -1 == ways[1] || 0 != take_turns(points, ways, 2)) {
+    if (-1 == ways[0] || -1 == ways[1] || 0 != take_turns(points, ways, 2, &all)) {
         return -1;
     }
-    judge(points, choice, ways[1], ways[0]);
+    /* Without the time for it, the contest's turns decide. */
+    if (all) {
+        judge(points, choice, ways[1], ways[0]);
+    }
     return 0;
 }
 
@@ -522,6 +536,10 @@ static long choose(struct search *search, struct tune_choice **choices)
         if (made[i].found && 0 != confirm(search, &made[i])) {
             return -1;
         }
+    }
+    if (0 < search->unjudged) {
+        fprintf(stderr, "han_tune: for %d of %ld messages there was no time to compare: HAN's own choice stays\n",
+                search->unjudged, count);
     }
     return NULL == made ? -1 : count;
 }
@@ -605,7 +623,7 @@ long tune_search_run(struct tune_engine *engine, struct tune_store *store, struc
     snprintf(path, sizeof(path), "%s/steps.csv", folder);
     search.points.steps = fopen(path, "a");
     if (NULL == search.points.steps) {
-        fprintf(stderr, "han_tune: %s cannot be written\n", path);
+        fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
     } else {
         count = search_all(&search, folder, choices);
         fclose(search.points.steps);

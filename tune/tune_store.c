@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define TITLE "# han_tune 2: "
@@ -123,28 +124,41 @@ static bool read_line(struct tune_store *store, char *line)
     return NULL != kept && 0 == tune_series_add(&kept->series, seconds);
 }
 
-/* A line that was cut off when somebody pulled the plug is dropped. */
+/* Takes a file over. A last line that was cut off when somebody pulled the plug is dropped: returns where the whole
+ * ones end; 0 where those in front of the measurements are not all there; -1 where the file is none of ours. */
 static long read_all(struct tune_store *store, const char *path, const char *machine, char *why)
 {
     char line[LINE], title[LINE];
     long end = 0, number = 0;
 
     snprintf(title, sizeof(title), TITLE "%s\n", machine);
-    while (NULL != fgets(line, sizeof(line), store->file) && NULL != strchr(line, '\n')) {
-        ++number;
-        end = ftell(store->file);
-        if (1 == number && 0 != strcmp(title, line)) {
-            line[strcspn(line, "\n")] = '\0';
+    while (NULL != fgets(line, sizeof(line), store->file)) {
+        const char *head = 1 == ++number ? title : COLUMNS;
+        const bool cut = NULL == strchr(line, '\n') && feof(store->file);
+        const bool good = 2 < number ? cut || read_line(store, line)
+                          : cut      ? 0 == strncmp(head, line, strlen(line))
+                                     : 0 == strcmp(head, line);
+
+        line[strcspn(line, "\r\n")] = '\0';
+        if (!good && 1 == number && 0 == strncmp(TITLE, line, strlen(TITLE))) {
             snprintf(why, TUNE_TEXT * 2, "%s:1: \"%.120s\"; this machine: \"%.120s\"; name another file", path, line,
                      machine);
             return -1;
         }
-        if (2 < number && !read_line(store, line)) {
+        if (!good) {
             snprintf(why, TUNE_TEXT * 2, "%s:%ld: no measurement; name another file, or repair it", path, number);
             return -1;
         }
+        end = cut ? end : ftell(store->file);
+        number -= cut ? 1 : 0;
     }
-    return end;
+    return 2 > number ? 0 : end;
+}
+
+/* Nobody else writes it. A file system without locks is no reason not to measure. */
+static bool lock(FILE *file)
+{
+    return 0 == flock(fileno(file), LOCK_EX | LOCK_NB) || EWOULDBLOCK != errno;
 }
 
 int tune_store_open(struct tune_store *store, const char *path, const char *machine, char why[TUNE_TEXT * 2])
@@ -153,8 +167,15 @@ int tune_store_open(struct tune_store *store, const char *path, const char *mach
 
     memset(store, 0, sizeof(*store));
     store->file = fopen(path, "a+");
-    if (NULL == store->file) {
+    store->path = strdup(path);
+    if (NULL == store->file || NULL == store->path) {
         snprintf(why, TUNE_TEXT * 2, "%s: %s", path, strerror(errno));
+        tune_store_close(store);
+        return -1;
+    }
+    if (!lock(store->file)) {
+        snprintf(why, TUNE_TEXT * 2, "%s: another han_tune writes it; wait for it, or name another folder", path);
+        tune_store_close(store);
         return -1;
     }
     rewind(store->file);
@@ -199,6 +220,7 @@ void tune_store_close(struct tune_store *store)
     if (NULL != store->file) {
         fclose(store->file);
     }
+    free(store->path);
     for (size_t i = 0; i < store->count; ++i) {
         tune_series_free(&store->entries[i]->series);
         free(store->entries[i]);
