@@ -195,6 +195,26 @@ clean_up() {
     fi
 }
 
+# Folders that nobody has locked are of scripts that were killed.  One that was made a moment ago is not locked yet.
+remove_abandoned() {
+    local folder lock
+    while IFS= read -r folder; do
+        if { exec {lock}<"$folder"; } 2>/dev/null; then
+            ! flock -n "$lock" || rm -rf -- "$folder"
+            exec {lock}<&-
+        fi
+    done < <(find "${TMPDIR:-/tmp}" -maxdepth 1 -type d -name 'han-bench.*' -user "$EUID" -mmin +1 2>/dev/null)
+}
+
+# A folder for what is measured, locked while this script and its jobs live.
+make_work() {
+    local lock
+    remove_abandoned
+    work=$(mktemp -d -t han-bench.XXXXXXXX)
+    exec {lock}<"$work"
+    flock "$lock"
+}
+
 # In the background, for a trap interrupts only `wait`.
 run_job() {                         # run_job SECONDS COMMAND...; sets code
     local limit=$1
@@ -223,11 +243,12 @@ bring_up_cluster() {
     if [[ -z $cluster ]]; then
         cluster=$program$$
         own_cluster=$cluster
-        "$vcluster" up --name "$cluster" --nodes "$nodes" --rate "$rate" >/dev/null || code=$?
+        "$vcluster" up --name "$cluster" --nodes "$nodes" --rate "$rate" --owner $$ >/dev/null || code=$?
         if ((code != 0)); then
             own_cluster=
             exit $((code == NO_CLUSTER ? NO_CLUSTER : 2))
         fi
+        remove_abandoned            # jobs of a killed script have ended with its cluster
     fi
     cluster_status=$("$vcluster" status --name "$cluster") || die 2 "no cluster '$cluster' is up"
     nodes=$(status_of nodes)
@@ -317,7 +338,7 @@ begin_measuring() {
     trap clean_up EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM
-    work=$(mktemp -d)
+    make_work
     bring_up_cluster
     find_launcher
     probe_sets

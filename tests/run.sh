@@ -259,7 +259,7 @@ cluster_down() {
 # A cluster of that many nodes, in the place of the one that is there.
 cluster_up() {
     cluster_down
-    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate none || return
+    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate none --owner $$ || return
     nodes=$1
 }
 

@@ -209,7 +209,7 @@ for program in load_collectives load_mpi_t; do
     mpicc -o "$tmp/$program" "$HERE/$program.c" || exit 2
 done
 chmod 755 "$tmp"
-t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none
+t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
 
 t_check "without the path, a program runs as ever, without ours" test_takes_ours no
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT

@@ -145,7 +145,7 @@ main() {
     trap 'exit 130' INT TERM
     tmp=$(mktemp -d)
     t_notes=("$tmp/out" "$tmp/err")
-    t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none
+    t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
     export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     "$build/tests/mpi_memory" --list >"$tmp/kinds"
     if [[ $depth == all ]]; then all_lines; else some_lines; fi

@@ -33,7 +33,7 @@ bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fas
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
 bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
-cluster/vcluster | up | --nodes 0;--nodes x;--name a/b
+cluster/vcluster | up | --nodes 0;--nodes x;--name a/b;--owner 0
 cluster/vcluster | run --ppn 2 -- true | --name none
 demo.sh          |  | --time 0;--time x
 check.sh         |  | --only no-such-step;--seed x;--seed 0

@@ -380,6 +380,28 @@ shapes_and_rates_are_put_together() {
     says_once "candidates: --shapes '4': expected shapes"
 }
 
+is_there() {                        # is_there PATTERN
+    compgen -G "$1" >/dev/null
+}
+
+# By kill -9, so that it can clean up nothing: the next one does.
+what_a_killed_measurement_leaves_goes() {
+    local job candidates=("$HERE/../bench/candidates" --shapes 2x1 --rates none --collectives barrier
+        --components "$build/components" --program "$build/tune/han_candidates")
+    mkdir "$tmp/left"
+    export HAN_VCLUSTER_DIR=$tmp/left/clusters TMPDIR=$tmp/left
+    "${candidates[@]}" --rounds 1000 >"$tmp/out" 2>&1 &
+    job=$!
+    t_eventually is_there "$tmp/left/clusters/candidates*/cluster"
+    kill -KILL "$job"
+    wait "$job" 2>/dev/null || :
+    is_there "$tmp/left/clusters/candidates*/cluster"
+    touch -d '2 minutes ago' "$tmp/left"/han-bench.*
+    "${candidates[@]}" --rounds 1 >"$tmp/out" 2>&1
+    find "$tmp/left"
+    [[ ! -e $tmp/left/clusters ]] && ! is_there "$tmp/left/han-bench.*"
+}
+
 board_has_the_best_candidate() {
     local board=$HERE/../bench/board common=(--rates none --sizes 8 --rounds 1 --time 5 --output "$tmp/board")
     common+=(--components "$build/components" --bench "$build/bench/han_bench" --candidates "$tmp/candidates")
@@ -409,7 +431,7 @@ main() {
         [[ ! -x $folder/tune/han_tune || ! -d $folder/components ]] || { build=$(realpath -- "$folder"); break; }
     done
     [[ -n $build && -x $build/tune/han_tune ]] || { echo "test_tune.sh: no build folder; --build names one" >&2; exit 2; }
-    t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none
+    t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
     export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     # mpirun need not wait a second when a job ends with an error.
     export OMPI_MCA_odls_base_sigkill_timeout=0
@@ -443,6 +465,7 @@ main() {
     check 'wrong results of candidates are counted' wrong_results_are_counted
     check 'bad input of han_candidates gets one message' bad_input_of_candidates_gets_one_message
     check 'bench/candidates puts shapes and rates together' shapes_and_rates_are_put_together
+    check 'what a killed measurement leaves goes with the next one' what_a_killed_measurement_leaves_goes
     check 'bench/board measures ours and the peers, and has the best candidate' board_has_the_best_candidate
     echo "1..$count"
     exit "$failed"

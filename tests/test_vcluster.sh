@@ -101,6 +101,8 @@ test_all_bad_input() {
         "wanted 1 to 200|up --name $B --nodes 201"
         "wanted 1 to 200|up --name $B --nodes four"
         "wanted a letter|up --name ../x"
+        "wanted the number of a process|up --name $B --owner x"
+        "wanted the number of a process|up --name $B --owner 0"
         "wanted a letter|down --name ../x"
         "has 4: wanted one number, or 4|run --name $A --ppn 1,2,3 -- true"
         "bad --ppn|run --name $A --ppn 0 -- true"
@@ -386,6 +388,31 @@ test_killed_run() {                 # test_killed_run SIGNAL
         placement "0 1 2 3" --ppn 1
 }
 
+# What is only for process 1 of a namespace would end all processes, of root those of the machine: so it is tried where
+# there are no others.
+test_not_alone() {                  # test_not_alone COMMAND ARGUMENT...
+    local status=0
+    local -a user=()
+    ((EUID == 0)) || user=(--user --map-root-user)
+    # shellcheck disable=SC2016
+    unshare "${user[@]}" --pid --fork --kill-child sh -c '"$@" 8</dev/null 9>&2; echo "exit code $?"' sh \
+        "$VCLUSTER" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    ((status == 0)) && [[ $(<"$tmp/out") == 'exit code 2' && $(wc -l <"$tmp/err") == 1 ]] &&
+        grep -q "^vcluster: '$1' is what vcluster starts by itself" "$tmp/err"
+}
+
+test_owner() {
+    local owner other=o$$
+    sleep 600 &
+    owner=$!
+    vc up --name "$B" --nodes 1 --owner "$owner" && vc up --name "$other" --nodes 1 --owner $$ || return 1
+    vc status --name "$B" && vc down --name "$other" || return 1
+    { kill "$owner" && wait "$owner"; } 2>/dev/null
+    vc up --name "$other" --nodes 1 --owner $$ || return 1
+    grep -q "removed cluster '$B': the process that it was for is gone" "$tmp/err" && nothing_left "$B" &&
+        vc down --name "$other"
+}
+
 test_killed_up() {
     local delay pid hits=0
     for delay in 0.01 0.02 0.03 0.04 0.05 0.06 0.08; do
@@ -533,6 +560,9 @@ t_check "where nothing is possible, up says so with exit code 77" test_nothing_p
 t_check "kill -9 of a run ends that run, and only that" test_killed_run KILL
 t_check "SIGINT of a run ends that run, and only that" test_killed_run INT
 t_check "kill -9 of an up leaves nothing" test_killed_up
+t_check "a cluster whose owner is gone is removed by the next up, and no other" test_owner
+t_check "hold ends nobody who has called it" test_not_alone hold "$tmp/none" "$B" 1 names 1 none 0
+t_check "init ends nobody who has called it" test_not_alone init "$tmp/none" "$B" names slot 1 1 /
 t_check "a broken leftover is replaced, and up says so" test_broken_leftover
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
     cp "$VCLUSTER" "$tmp/vcluster"
