@@ -62,14 +62,17 @@ static void decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
         .recvs = settings->max_recv_requests,
     };
     if (2 <= mca_coll_adapt_component.verbose && 0 == ompi_comm_rank(call->comm)) {
+        const bool counted = 0 != how->segments;
+
         opal_output(mca_coll_adapt_component.output,
-                    "coll:adapt: %s (cid %d): %s, %zu bytes: %s, segments of %zu bytes, %d sends, %d receives",
-                    call->comm->c_name, call->comm->c_contextid, mca_coll_adapt_collective_names[call->collective],
+                    "coll:adapt: %s (cid %d): %s, %zu bytes: %s, %s%zu%s, %d sends, %d receives", call->comm->c_name,
+                    call->comm->c_contextid, mca_coll_adapt_collective_names[call->collective],
                     mca_coll_adapt_call_bytes(call),
                     ADAPT_TREE_COUNT > algorithm ? mca_coll_adapt_trees[algorithm].name
                     : ADAPT_RING == algorithm    ? "ring"
                                                  : "recursive_doubling",
-                    how->segment_size, how->sends, how->recvs);
+                    counted ? "" : "segments of ", counted ? how->segments : how->segment_size,
+                    counted ? " segments" : " bytes", how->sends, how->recvs);
     }
 }
 

@@ -135,7 +135,7 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     *algorithm = SOLO_AUTO == wanted ? by_rules(module, collective, bytes) : (mca_coll_solo_algorithm_t) wanted;
     if (SOLO_READY != module->state || !fits(module, collective, element)) {
         *algorithm = SOLO_FALLBACK;
-    } else if (SOLO_SINGLE_COPY == *algorithm && !module->single_copy) {
+    } else if (SOLO_SINGLE_COPY == *algorithm && (!module->single_copy || 0 == mca_coll_solo_component.single_copy)) {
         *algorithm = SOLO_REDUCE == collective || SOLO_ALLREDUCE == collective ? SOLO_SLICES : SOLO_COPY;
     }
     if (0 == module->rank) {

@@ -2,10 +2,11 @@
 /*
  * Writes MPI_T variables while it runs, on all ranks, and broadcasts after each. For test_load.sh.
  *
- *   load_mpi_t [NAME=NUMBER ...]
+ *   load_mpi_t [--more] [NAME=NUMBER ...]
  *
  * Rank 0 says on standard error "NAME=NUMBER is written" or "... is refused", and what the component says of the
- * broadcast follows there; at the end "all right" or "wrong values".
+ * broadcast follows there; at the end "all right" or "wrong values". With --more, an allreduce follows the broadcast,
+ * and a broadcast on a communicator that is made then.
  */
 #include <mpi.h>
 
@@ -55,7 +56,7 @@ static const char *write_variable(const char *name, int value)
     return before == after ? "refused" : "refused but changed";
 }
 
-static int broadcast_right(void)
+static int broadcast_right(MPI_Comm comm)
 {
     unsigned char *bytes = malloc(BYTES);
     int right = NULL != bytes;
@@ -63,7 +64,7 @@ static int broadcast_right(void)
     for (int i = 0; i < BYTES && right; ++i) {
         bytes[i] = (unsigned char) (0 == rank ? i * 7 : 1);
     }
-    right = right && MPI_SUCCESS == MPI_Bcast(bytes, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD);
+    right = right && MPI_SUCCESS == MPI_Bcast(bytes, BYTES, MPI_BYTE, 0, comm);
     for (int i = 0; i < BYTES && right; ++i) {
         right = (unsigned char) (i * 7) == bytes[i];
     }
@@ -71,14 +72,37 @@ static int broadcast_right(void)
     return right;
 }
 
+static int more_right(void)
+{
+    static double in[BYTES / sizeof(double)], out[BYTES / sizeof(double)];
+    const int count = BYTES / (int) sizeof(double);
+    MPI_Comm made;
+    int right, size;
+
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < count; ++i) {
+        in[i] = i;
+    }
+    right = MPI_SUCCESS == MPI_Allreduce(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < count && right; ++i) {
+        right = size * in[i] == out[i];
+    }
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    MPI_Comm_set_name(made, "made");
+    right = broadcast_right(made) && right;
+    MPI_Comm_free(&made);
+    return right;
+}
+
 int main(int argc, char **argv)
 {
     int right = 1, all = 0, provided;
+    const int more = 1 < argc && 0 == strcmp("--more", argv[1]);
 
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int i = 1; i < argc; ++i) {
+    for (int i = 1 + more; i < argc; ++i) {
         char *equals = strchr(argv[i], '=');
         const char *done;
 
@@ -92,10 +116,11 @@ int main(int argc, char **argv)
         if (0 == rank) {
             fprintf(stderr, "%s=%s is %s\n", argv[i], equals + 1, done);
         }
-        right = broadcast_right() && right;
+        right = broadcast_right(MPI_COMM_WORLD) && right;
+        right = (!more || more_right()) && right;
     }
     if (1 == argc) {
-        right = broadcast_right();
+        right = broadcast_right(MPI_COMM_WORLD);
     }
     MPI_Reduce(&right, &all, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
     if (0 == rank) {

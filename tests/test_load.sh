@@ -157,6 +157,67 @@ test_mpi_t() {
     t_result $? "MPI_T: coll_han_verbose 0 makes it silent"
 }
 
+# One job, which writes one after another: NAME=NUMBER, and what is said then of calls that follow.
+test_all_written() {                # test_all_written [mpirun option]... <TABLE
+    local name pattern
+    local -a names=() patterns=()
+    while read -r name pattern; do
+        names+=("$name")
+        patterns+=("$pattern")
+    done
+    run "$@" -- "$tmp/load_mpi_t" --more "${names[@]}"
+    t_check "MPI_T: with ${names[-1]} and ${#names[@]} more, values are right" said '^all right$'
+    for name in "${!names[@]}"; do
+        [[ -z ${patterns[name]} ]] || t_check "MPI_T: ${names[name]} is obeyed" test_said_after "${names[name]}" "${patterns[name]}"
+    done
+}
+
+test_said_after() {                 # test_said_after NAME=NUMBER PATTERN
+    after "$1" written | grep -qE -- "$2"
+}
+
+test_each_written() {
+    test_all_written --mca coll_han_machine none --mca coll_han_start 1000000 <<'END'
+coll_han_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree
+coll_han_bcast_algorithm=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback \(algorithm set by the user\)
+coll_han_reproducible=1 allreduce, 100000 bytes: fallback \(results are to be reproducible\)
+coll_han_reproducible=0 allreduce, 100000 bytes: ring.*\(it is not used often enough for levels\)
+coll_han_start=0 allreduce, 100000 bytes: up_allreduce.*\(built-in rules
+coll_han_allreduce_algorithm=4 allreduce, 100000 bytes: ring.*lanes: 1,.*\(algorithm set by the user\)
+coll_han_allreduce_lanes=2 allreduce, 100000 bytes: ring.*lanes: 2,
+coll_han_priority=0 DUP FROM 0 .*; not used: coll_han_priority is not above 0
+END
+    test_all_written --mca coll ^han <<'END'
+coll_adapt_verbose=2
+coll_adapt_priority=100 coll:adapt: made .*: bcast, 100000 bytes
+END
+    test_all_written --mca coll ^han --mca coll_adapt_priority 100 <<'END'
+coll_adapt_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: pipeline, segments of 32768 bytes, 3 sends, 6 receives
+coll_adapt_bcast_algorithm=6 bcast, 100000 bytes: linear, segments of 32768 bytes
+coll_adapt_bcast_segment_size=1000 bcast, 100000 bytes: linear, segments of 1000 bytes, 3 sends
+coll_adapt_bcast_segments=7 bcast, 100000 bytes: linear, 7 segments, 3 sends
+coll_adapt_bcast_max_send_requests=2 bcast, 100000 bytes: linear, 7 segments, 2 sends, 6 receives
+coll_adapt_bcast_max_recv_requests=5 bcast, 100000 bytes: linear, 7 segments, 2 sends, 5 receives
+END
+    test_all_written --ppn 4 --np 4 --mca coll_solo_start 1000000 <<'END'
+coll_solo_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback
+coll_solo_bcast_algorithm=3 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback
+coll_solo_start=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: single_copy
+coll_solo_single_copy=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: copy
+coll_solo_single_copy=1 MPI_COMM_WORLD .*: bcast, 100000 bytes: single_copy
+coll_solo_segment_size=1024 made .*: 4 ranks in 1 group, [0-9]{5} bytes of shared memory
+coll_solo_bcast_algorithm=1 MPI_COMM_WORLD .*: bcast, 100000 bytes: copy
+coll_solo_max_memory=0 made .*: no shared memory
+coll_solo_priority=-1 MPI_COMM_WORLD .*: bcast, 100000 bytes: copy
+END
+    after coll_solo_priority=-1 written >"$tmp/out"
+    t_check "MPI_T: with coll_solo_priority=-1 a new communicator is without SOLO" test_not_made
+}
+
+test_not_made() {
+    ! grep -q made "$tmp/out"
+}
+
 # ---------------------------------------------------------------- what it tells
 
 test_tells_levels() {               # test_tells_levels PPN EVENNESS GROUPS
@@ -234,6 +295,7 @@ t_check "the same of solo" test_unused coll_solo_start_at 'is it coll_solo_start
 t_check "a parameter that is like none: one line" test_unused coll_han_go_faster ''
 test_all_good_values
 test_mpi_t
+test_each_written
 t_check "verbose 1 tells levels, groups and leaders of an even communicator" \
     test_tells_levels 2 even '\{0,2\} \{1,3\}'
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
