@@ -178,6 +178,7 @@ typedef struct han_module_t {
     mca_coll_han_choices_t choices; /**< of the model, where there is a machine */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
+    bool own_choice;                     /**< for the tuner: neither the user's rules nor his parameters decide */
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */
     struct mca_coll_han_watch_t *watch;  /**< gets what the steps of calls cost; NULL: nobody wants to know */
     uint32_t levels_calls;               /**< that went level by level; alarms name them */
@@ -435,7 +436,7 @@ int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collecti
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
 /** Changes whenever what a tuner sees of the component does. */
-enum { HAN_TUNE_VERSION = 1 };
+enum { HAN_TUNE_VERSION = 2 };
 
 /** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
  */
@@ -445,11 +446,15 @@ typedef struct mca_coll_han_tune_t {
      * From now on calls on the module's communicator are done by these parameters, as far as they serve a call,
      * whatever the rules and the user say; HAN_FALLBACK: by what would do it without HAN. On all ranks alike.
      *
-     * @param params kept by the caller; NULL: as the rules and the user say
+     * @param params kept by the caller; NULL: as HAN chooses by itself
      * @param watch of calls that go level by level: gets what the steps have cost; NULL: nobody wants to know
      */
     void (*force)(han_module_t *module, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch);
-    /** Makes the topology and the levels, as the first call would. Collective over the module's communicator. */
+    /**
+     * Makes the topology and the levels, as the first call would. From now on neither rules of a file nor parameters
+     * decide on this communicator, wherever the user has set them: they would be taken for HAN's own choice.
+     * Collective over the module's communicator.
+     */
     int (*prepare)(han_module_t *module);
     /** Whether a component can be used at a level, on this rank. */
     bool (*has)(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);

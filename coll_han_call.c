@@ -94,21 +94,29 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
     return units * side->type->super.size / (size_t) size;
 }
 
-/* By the tuner, else by what the user has set, else by the rule that is found. */
-static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+/* What the user has set, where that counts. */
+static const mca_coll_han_settings_t *settings_of(const han_module_t *module, mca_coll_han_collective_t collective)
 {
     static const mca_coll_han_settings_t none
         = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
+
+    return NULL != module->forced || module->own_choice ? &none : &mca_coll_han_component.settings[collective];
+}
+
+/* By the tuner, else by what the user has set, else by the rule that is found. */
+static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+{
+    const mca_coll_han_settings_t *settings = settings_of(module, input->collective);
     const mca_coll_han_params_t *rule;
     int rc;
 
     if (NULL != module->forced) {
-        *params = mca_coll_han_decide(input, module->forced, &none);
+        *params = mca_coll_han_decide(input, module->forced, settings);
         return OMPI_SUCCESS;
     }
     rc = mca_coll_han_table_find(module, input, &rule);
     if (OMPI_SUCCESS == rc) {
-        *params = mca_coll_han_decide(input, rule, &mca_coll_han_component.settings[input->collective]);
+        *params = mca_coll_han_decide(input, rule, settings);
     }
     return rc;
 }
@@ -116,7 +124,7 @@ static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_c
 /* Whether levels, where they are chosen, are the tuner's or the user's wish, and not a rule's. */
 static bool is_wish(const han_module_t *module, mca_coll_han_collective_t collective)
 {
-    const mca_coll_han_settings_t *settings = &mca_coll_han_component.settings[collective];
+    const mca_coll_han_settings_t *settings = settings_of(module, collective);
 
     return NULL != module->forced || HAN_AUTO != settings->algorithm || HAN_AUTO != settings->up_module
            || HAN_AUTO != settings->low_module;
@@ -163,7 +171,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_col
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
         .commutes = NULL == args->op || ompi_op_is_commute(args->op),
-        .anywhere = mca_coll_han_component.reproducible,
+        .anywhere = mca_coll_han_component.reproducible && !module->own_choice,
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
 

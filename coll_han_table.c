@@ -311,8 +311,9 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {
-    for (int table = module->uses[HAN_FILE_RULES] ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT;
-         ++table) {
+    const bool by_file = module->uses[HAN_FILE_RULES] && !module->own_choice;
+
+    for (int table = by_file ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT; ++table) {
         mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
         const mca_coll_han_rule_t *rule;
 

@@ -10,6 +10,12 @@ static void tune_force(han_module_t *module, const mca_coll_han_params_t *params
     module->watch = watch;
 }
 
+static int tune_prepare(han_module_t *module)
+{
+    module->own_choice = true;
+    return mca_coll_han_module_levels(module);
+}
+
 static bool tune_has(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule)
 {
     return NULL == module->levels[level].comm || NULL != module->levels[level].submodules[submodule];
@@ -18,7 +24,7 @@ static bool tune_has(han_module_t *module, mca_coll_han_level_id_t level, mca_co
 const mca_coll_han_tune_t mca_coll_han_tune = {
     .version = HAN_TUNE_VERSION,
     .force = tune_force,
-    .prepare = mca_coll_han_module_levels,
+    .prepare = tune_prepare,
     .has = tune_has,
     .stages = mca_coll_han_stages,
 };

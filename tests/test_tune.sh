@@ -85,13 +85,19 @@ the_table_is_one_for_han() {
 }
 
 settings_of_the_user_are_ignored() {
-    export OMPI_MCA_coll_han_dynamic_rules_filename=$tmp/none.rules OMPI_MCA_coll_han_bcast_algorithm=simple
-    tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
-    ((status == 0)) || fail "exit code $status"
-    says_once 'han_tune: ignored, .*coll_han_'
-    says 'coll_han_dynamic_rules_filename'
-    says 'coll_han_bcast_algorithm'
-    ! grep -q 'none.rules:' "$tmp/out"
+    local where
+    mkdir -p "$tmp/home/.openmpi"
+    printf 'han-rules 1\nbcast nodes=* ppn=* bytes=* : algorithm=simple\n' >"$tmp/mine.rules"
+    printf 'coll_han_bcast_algorithm = simple\n' >"$tmp/home/.openmpi/mca-params.conf"
+    for where in "OMPI_MCA_coll_han_bcast_algorithm=simple" "OMPI_MCA_coll_han_dynamic_rules_filename=$tmp/mine.rules" \
+        "HOME=$tmp/home"; do
+        (
+            export "${where?}" OMPI_MCA_coll_han_machine=none OMPI_MCA_coll_han_verbose=2
+            tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
+        )
+        says 'bcast, 4096 bytes: .*(built-in rules:'
+        ! grep 'bcast, 4096 bytes: .*(algorithm set by the user\|mine.rules:' "$tmp/out" || fail "$where counts"
+    done
 }
 
 every_size_has_an_estimate() {
@@ -203,6 +209,20 @@ parts_of_the_allocation_are_tuned() {
     ((status == 0)) || fail "exit code $status"
     grep -q 'nodes=2 ppn=1 ' "$tmp/p.rules"
     grep -q 'nodes=2 ppn=2 ' "$tmp/p.rules"
+}
+
+a_call_that_fails_is_left_out() {
+    printf '%s\n' '#include <mpi.h>' 'int MPI_Bcast(void *b, int n, MPI_Datatype t, int root, MPI_Comm comm) {' \
+        '    static int times;' \
+        '    if (4096 == n && 30 == ++times) { MPI_Comm_call_errhandler(comm, MPI_ERR_OTHER); return MPI_ERR_OTHER; }' \
+        '    return PMPI_Bcast(b, n, t, root, comm); }' >"$tmp/fail.c"
+    mpicc -shared -fPIC -o "$tmp/fail.so" "$tmp/fail.c"
+    wrapper=(env "LD_PRELOAD=$tmp/fail.so")
+    tune --output "$tmp/f.rules" "${small[@]}"
+    wrapper=()
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: bcast, 4096 bytes, .*: error [0-9]*; it is left out'
+    grep -q '^bcast .* : algorithm=' "$tmp/f.rules"
 }
 
 # A message in so many segments cannot be fast.
@@ -452,6 +472,7 @@ main() {
     check 'heuristics leave things out' heuristics_leave_things_out
     check 'exhaustive measures every size' exhaustive_measures_every_size
     check 'parts of the allocation are tuned' parts_of_the_allocation_are_tuned
+    check 'a call that fails is left out, and the search goes on' a_call_that_fails_is_left_out
     check '--validate finds the rule that does not pay, --prune drops it' validate_and_prune
     check 'bad input gets one message' bad_input_gets_one_message
     check 'what cannot be written is found out before' what_cannot_be_written_is_found_out_before

@@ -354,6 +354,7 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
         free(configs);
     }
     tune_output_begin(&text, "here");
+    tune_output_elsewhere(&text, tunable, TUNABLE, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
     tune_output_rules(&text, choices, (long) count, 4, 4);
     assert_false(text.short_of_memory);
     if (0 != mca_coll_han_rules_parse(&rules, "test", text.text, text.length, &error)) {
@@ -363,10 +364,11 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
     return rules;
 }
 
-/* fs that the table has for so many bytes; 0: it leaves them to the built-in rules. */
-static size_t segment_of(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes)
+/* fs that the table has for so many bytes; 0: it leaves them to HAN. */
+static size_t segment_at(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes,
+                         int nodes, int ppn)
 {
-    const mca_coll_han_input_t input = { .collective = collective, .nodes = 4, .ppn = 4, .bytes = bytes };
+    const mca_coll_han_input_t input = { .collective = collective, .nodes = nodes, .ppn = ppn, .bytes = bytes };
     const mca_coll_han_rule_t *rule;
     mca_coll_han_lookup_t lookup;
 
@@ -376,7 +378,37 @@ static size_t segment_of(const mca_coll_han_rules_t *rules, mca_coll_han_collect
     return NULL == rule || rule->leave ? 0 : rule->params.fs;
 }
 
+static size_t segment_of(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes)
+{
+    return segment_at(rules, collective, bytes, 4, 4);
+}
+
 #define K (1UL << 10)
+
+/* Measured: 4 nodes of 4. */
+static void rules_are_for_what_was_measured_and_its_neighbours(void **state)
+{
+    static const struct best best[] = { { HAN_BCAST, 64 * K, 16 * K }, { HAN_BCAST, 128 * K, 32 * K } };
+    static const struct {
+        int nodes, ppn;
+        bool near;
+    } shapes[] = { { 4, 4, true },  { 7, 4, true },    { 3, 4, true },   { 4, 7, true },    { 4, 3, true },
+                   { 9, 4, false }, { 64, 4, false },  { 4, 9, false },  { 4, 128, false }, { 1, 4, false },
+                   { 4, 1, false }, { 64, 64, false }, { 512, 1, false } };
+    mca_coll_han_rules_t rules = table_of(best, sizeof(best) / sizeof(best[0]));
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
+        for (size_t bytes = 64 * K; bytes <= 1024 * 1024 * K; bytes *= 4) {
+            const size_t fs = segment_at(&rules, HAN_BCAST, bytes, shapes[i].nodes, shapes[i].ppn);
+
+            if (shapes[i].near != (0 != fs)) {
+                fail_msg("%d nodes of %d, %zu bytes: fs %zu", shapes[i].nodes, shapes[i].ppn, bytes, fs);
+            }
+        }
+    }
+    mca_coll_han_rules_free(&rules);
+}
 
 /* What was found for a whole message would cut the next longer ones into two unequal parts. */
 static void segments_of_whole_messages_are_for_what_was_tuned(void **state)
@@ -678,6 +710,7 @@ int main(void)
         cmocka_unit_test(heuristics_only_leave_out),
         cmocka_unit_test(bytes_are_written_as_people_do),
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
+        cmocka_unit_test(rules_are_for_what_was_measured_and_its_neighbours),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),
         cmocka_unit_test(a_file_that_is_something_else_stays_as_it_is),

@@ -57,7 +57,9 @@ static const char usage[]
       "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
       "  --quiet                    no progress\n"
       "\n"
-      "Numbers of bytes may be followed by K or M. --heuristics on:\n";
+      "Numbers of bytes may be followed by K or M. HAN's own choice, with which all is compared, is what it is "
+      "without\n"
+      "rules of a file and without parameters, wherever you have set some. --heuristics on:\n";
 
 static int world_rank;
 
@@ -471,6 +473,17 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
     return agree(rc);
 }
 
+static struct tune_range range_of(const int *numbers, int count)
+{
+    struct tune_range range = { .least = numbers[0], .most = numbers[0] };
+
+    for (int i = 1; i < count; ++i) {
+        range.least = numbers[i] < range.least ? numbers[i] : range.least;
+        range.most = numbers[i] > range.most ? numbers[i] : range.most;
+    }
+    return range;
+}
+
 static int with_parts(struct job *job, const struct tune_engine *world)
 {
     struct options *options = job->options;
@@ -495,6 +508,11 @@ static int with_parts(struct job *job, const struct tune_engine *world)
                                  options->ppns[p], ppn);
         }
     }
+    if (0 == world_rank && NULL != options->output) {
+        tune_output_elsewhere(&job->text, options->space.collectives, options->space.collective_count,
+                              range_of(options->nodes, options->nodes_count),
+                              range_of(options->ppns, options->ppn_count));
+    }
     /* Each part has its part of the time, and what those before it have left. */
     for (int n = 0; n < options->nodes_count; ++n) {
         for (int p = 0; p < options->ppn_count; ++p) {
@@ -507,39 +525,6 @@ static int with_parts(struct job *job, const struct tune_engine *world)
         }
     }
     return 0;
-}
-
-/* ---- what the user has set for his own jobs ---- */
-
-extern char **environ;
-
-/* Built-in is what HAN does by itself: rules and parameters of the user's must not be taken for it. */
-static int forget_settings(char *forgotten, size_t length)
-{
-    static const char prefix[] = "OMPI_MCA_coll_han_";
-    static const char *const kept[] = { "priority", "verbose" };
-    int count = 0;
-
-    for (char **variable = environ; NULL != *variable;) {
-        const char *name = *variable + sizeof(prefix) - 1;
-        const size_t end = strcspn(*variable, "=");
-        char copy[128];
-        bool keeps = 0 != strncmp(*variable, prefix, sizeof(prefix) - 1) || sizeof(copy) <= end;
-
-        for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]) && !keeps; ++i) {
-            keeps = 0 == strncmp(name, kept[i], strlen(kept[i])) && '=' == name[strlen(kept[i])];
-        }
-        if (keeps) {
-            ++variable;
-            continue;
-        }
-        snprintf(copy, sizeof(copy), "%.*s", (int) end, *variable);
-        snprintf(forgotten + strlen(forgotten), length - strlen(forgotten), "%s%s", 0 == count ? "" : ", ",
-                 copy + sizeof("OMPI_MCA_") - 1);
-        unsetenv(copy);
-        ++count;
-    }
-    return count;
 }
 
 /* ---- the program ---- */
@@ -647,16 +632,11 @@ static int report(const char *program, const struct options *options)
 int main(int argc, char **argv)
 {
     struct options options = defaults;
-    char forgotten[1024] = "";
-    const int count = forget_settings(forgotten, sizeof(forgotten));
     int rc;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     tune_options_speaker("han_tune", world_rank);
-    if (0 < count) {
-        tune_complain("ignored, for they would be taken for HAN's own choice: %s", forgotten);
-    }
     rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
     if (EXIT_OK == rc && options.help) {
         if (0 == world_rank) {

@@ -227,6 +227,14 @@ void tune_text_add(struct tune_text *text, const char *format, ...) __attribute_
 /** The first lines of a table. */
 void tune_output_begin(struct tune_text *text, const char *machine);
 
+struct tune_range {
+    int least, most;
+};
+
+/** For shapes far from all that are measured: HAN chooses by itself there. In front of the rules of the shapes. */
+void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
+                           struct tune_range nodes, struct tune_range ppn);
+
 /**
  * The rules of one shape; neighbours that say the same are one. Shorter messages than were tuned, and those between a
  * message that is best whole and the next size, are left to the built-in rules.

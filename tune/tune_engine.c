@@ -245,6 +245,7 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
     double begin, end;
 
     engine->han->tune->force(engine->han, params, NULL);
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_RETURN);
     begin = start_together(&engine->start);
     for (int i = 0; i < calls; ++i) {
         const int code = call(engine, collective, bytes);
@@ -252,6 +253,7 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
         rc = MPI_SUCCESS == rc ? code : rc;
     }
     end = start_clock();
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_ARE_FATAL);
     engine->han->tune->force(engine->han, NULL, NULL);
     return MPI_SUCCESS == rc ? end - begin : -1;
 }
@@ -339,9 +341,11 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     }
     engine->han->tune->force(engine->han, TUNE_BUILTIN == run->kind ? NULL : &params,
                              TUNE_TASK == run->kind ? &watch : NULL);
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_RETURN);
     begin = start_together(&engine->start);
     report.rc = call(engine, run->config.collective, run->bytes);
     report.seconds = start_clock() - begin;
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_ARE_FATAL);
     engine->han->tune->force(engine->han, NULL, NULL);
     if (TUNE_TASK == run->kind) {
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,14 +68,19 @@ static bool is_whole(const struct tune_choice *choice)
     return choice->found && 0 < choice->bytes && choice->bytes <= choice->config.params.fs;
 }
 
-/* A line without its end; most of 0: for all bytes. */
+/* A line without its end; most of 0: for all bytes; of SIZE_MAX: for all from the least on. */
 static void add_rule(struct tune_text *text, const char *input, size_t least, size_t most, const char *what)
 {
     char low[32], high[32];
 
     tune_bytes_text(least, low);
     tune_bytes_text(most, high);
-    tune_text_add(text, 0 == most ? "%s bytes=*" : least == most ? "%s bytes=%s" : "%s bytes=%s-%s", input, low, high);
+    tune_text_add(text,
+                  0 == most          ? "%s bytes=*"
+                  : least == most    ? "%s bytes=%s"
+                  : SIZE_MAX == most ? "%s bytes=%s-"
+                                     : "%s bytes=%s-%s",
+                  input, low, high);
     tune_text_add(text, " : %s", what);
 }
 
@@ -100,13 +106,38 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
                 break;
             }
         }
-        add_rule(text, input, from, last->bytes, what);
+        add_rule(text, input, from, last + 1 < end || is_whole(last) || 0 == last->bytes ? last->bytes : SIZE_MAX,
+                 what);
         add_gain(text, first, last);
         tune_text_add(text, "\n");
         from = is_whole(last) || last + 1 == end ? last->bytes + 1 : last[1].bytes;
     }
     if (is_whole(end - 1)) {
-        add_rule(text, input, from, 2 * end[-1].bytes, "algorithm=auto\n");
+        add_rule(text, input, from, SIZE_MAX, "algorithm=auto\n");
+    }
+}
+
+/* The nearest rule decides (docs/rules.md): these begin four times as far away, so that they are nearer from twice on.
+ */
+void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
+                           struct tune_range nodes, struct tune_range ppn)
+{
+    enum { FAR = 4 };
+
+    tune_text_add(
+        text, "\n# Where nodes or ranks per node are more than twice as many as were measured, or less than half, HAN "
+              "chooses by itself.\n");
+    for (int i = 0; i < count; ++i) {
+        const char *name = mca_coll_han_collective_names[collectives[i]];
+
+        tune_text_add(text, "%-9s nodes=%d- ppn=* bytes=* : algorithm=auto\n", name, FAR * nodes.most);
+        tune_text_add(text, "%-9s nodes=* ppn=%d- bytes=* : algorithm=auto\n", name, FAR * ppn.most);
+        if (FAR <= nodes.least) {
+            tune_text_add(text, "%-9s nodes=1-%d ppn=* bytes=* : algorithm=auto\n", name, nodes.least / FAR);
+        }
+        if (FAR <= ppn.least) {
+            tune_text_add(text, "%-9s nodes=* ppn=1-%d bytes=* : algorithm=auto\n", name, ppn.least / FAR);
+        }
     }
 }
 
