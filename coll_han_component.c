@@ -135,6 +135,9 @@ static int register_file(const char *name, const char *help, char **file)
     rc = mca_base_component_var_register(&mca_coll_han_component.super.collm_version, name, help,
                                          MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_5,
                                          MCA_BASE_VAR_SCOPE_READONLY, file);
+    if (NULL != *file) {
+        coll_variable_trim(*file);
+    }
     return 0 > rc ? rc : OMPI_SUCCESS;
 }
 

@@ -7,6 +7,7 @@
 #include "coll_han_fields.h"
 #include "coll_han_text.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -317,6 +318,18 @@ static int parse_line(void *context, int line, char *text)
     return parse_rule(parser, line, text);
 }
 
+/* Files of Open MPI's own HAN begin with a number: of how many collectives there are rules. */
+static bool is_of_the_other_han(const char *text, size_t length)
+{
+    bool comment = false;
+    size_t at = 0;
+
+    for (; at < length && (comment || '#' == text[at] || isspace((unsigned char) text[at])); ++at) {
+        comment = '\n' != text[at] && (comment || '#' == text[at]);
+    }
+    return at < length && isdigit((unsigned char) text[at]);
+}
+
 int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, const char *text, size_t length,
                              mca_coll_han_rules_error_t *error)
 {
@@ -330,6 +343,12 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
         return mca_coll_han_text_wrong(error, "it is too long; accepted: %d bytes", HAN_RULES_MOST_BYTES);
     }
     rc = mca_coll_han_text_lines("han-rules", HAN_RULES_VERSION, text, length, error, parse_line, &parser);
+    if (0 != rc && is_of_the_other_han(text, length)) {
+        rc = mca_coll_han_text_wrong(error,
+                                     "it is no file of rules; accepted: a first line han-rules %d; of a file of "
+                                     "Open MPI's own HAN, han_rules convert makes one",
+                                     HAN_RULES_VERSION);
+    }
     if (0 == rc && 0 == rules->count) {
         rc = mca_coll_han_text_wrong(error, "there is no rule; accepted: at least one");
     }

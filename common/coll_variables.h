@@ -14,6 +14,7 @@
 
 #include "ompi_config.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,9 @@ static void coll_variable_enum_destruct(coll_variable_enum_t *self)
 
 static OBJ_CLASS_INSTANCE(coll_variable_enum_t, mca_base_var_enum_t, NULL, coll_variable_enum_destruct);
 
+/* From where on a number may well be one of bytes. */
+enum { COLL_VARIABLE_LARGE = 1 << 20 };
+
 /* "libnbc (0), adapt (1)", or "a number from 0 to 100". */
 static inline int coll_variable_dump(mca_base_var_enum_t *base, char **out)
 {
@@ -61,7 +65,8 @@ static inline int coll_variable_dump(mca_base_var_enum_t *base, char **out)
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     if (0 == base->enum_value_count) {
-        snprintf(*out, length, "a number from %d to %d", self->minimum, self->maximum);
+        snprintf(*out, length, "a number from %d to %d%s", self->minimum, self->maximum,
+                 0 <= self->minimum && COLL_VARIABLE_LARGE <= self->maximum ? "; K, M, G may follow" : "");
     }
     for (int i = 0; i < base->enum_value_count; ++i) {
         used += (size_t) snprintf(*out + used, length - used, "%s%s (%d)", 0 == i ? "" : ", ",
@@ -136,12 +141,27 @@ static inline int coll_variable_to_string(mca_base_var_enum_t *base, const int v
     return NULL == *text ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
 }
 
-static inline int coll_variable_from_string(mca_base_var_enum_t *base, const char *text, int *value)
+/** Drops blanks at the end: of a line that ends as in Windows, Open MPI's parameter files leave the carriage return. */
+static inline void coll_variable_trim(char *text)
+{
+    size_t length = strlen(text);
+
+    while (0 < length && isspace((unsigned char) text[length - 1])) {
+        text[--length] = '\0';
+    }
+}
+
+static inline int coll_variable_from_string(mca_base_var_enum_t *base, const char *given, int *value)
 {
     const coll_variable_enum_t *self = (const coll_variable_enum_t *) base;
-    char *accepted = NULL, *used = NULL;
+    char *accepted = NULL, *used = NULL, *text = strdup(given);
 
+    if (NULL == text) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    coll_variable_trim(text);
     if (coll_variable_lookup(self, text, value)) {
+        free(text);
         return OPAL_SUCCESS;
     }
     *value = self->fallback;
@@ -152,6 +172,7 @@ static inline int coll_variable_from_string(mca_base_var_enum_t *base, const cha
     }
     free(accepted);
     free(used);
+    free(text);
     return OPAL_SUCCESS;
 }
 

@@ -69,11 +69,11 @@ coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
 coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
 coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\), solo \(3\)
 coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
-coll_han_bcast_segsize 64X a number from 0 to
+coll_han_bcast_segsize 64X a number from 0 to 1073741824; K, M, G may follow; the default
 coll_han_bcast_segsize -5 a number from 0 to
 coll_han_bcast_segsize 99999999999 a number from 0 to
 coll_han_priority abc a number from
-coll_han_verbose -1 a number from 0 to
+coll_han_verbose -1 a number from 0 to 100; the default
 coll_adapt_bcast_algorithm nonsense binomial
 coll_solo_priority high a number from
 coll_solo_allreduce_algorithm nonsense auto \(-1\), fallback \(0\), copy \(1\), slices \(2\), single_copy \(3\)
@@ -114,6 +114,16 @@ coll_han_bcast_low_module 3 low solo
 coll_han_bcast_segsize 4096 25 of 4096 bytes
 coll_han_bcast_segsize 4k 25 of 4096 bytes
 END
+}
+
+# A file of parameters that was written on Windows.
+test_carriage_returns() {
+    mkdir -p "$tmp/home/.openmpi"
+    printf 'han-rules 1\r\nreduce nodes=* ppn=* bytes=* : algorithm=tree\r\n' >"$tmp/dos.rules"
+    printf '%s\r\n' 'coll_han_bcast_algorithm = simple' 'coll_han_bcast_segsize = 8K' 'coll_han_verbose = 2' \
+        "coll_han_dynamic_rules_filename = $tmp/dos.rules" >"$tmp/home/.openmpi/mca-params.conf"
+    HOME=$tmp/home run -- "$tmp/load_collectives" && ! said 'accepted' && said 'dos.rules' &&
+        said 'bcast, 4 bytes: .*algorithm set by the user'
 }
 
 # ---------------------------------------------------------------- MPI_T
@@ -294,6 +304,7 @@ t_check "the same of adapt" test_unused coll_adapt_priorty 'is it coll_adapt_pri
 t_check "the same of solo" test_unused coll_solo_start_at 'is it coll_solo_start\? '
 t_check "a parameter that is like none: one line" test_unused coll_han_go_faster ''
 test_all_good_values
+t_check "values that end with a carriage return are taken without it" test_carriage_returns
 test_mpi_t
 test_each_written
 t_check "verbose 1 tells levels, groups and leaders of an even communicator" \

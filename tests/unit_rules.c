@@ -326,6 +326,7 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { LINE, 1, "the first line is \"bcast nodes=4" },
         { "\n\nhan-rules 2\n" LINE, 3, "the first line is \"han-rules 2\"; accepted: han-rules 1" },
         { "han-rules\n", 1, "accepted: han-rules 1" },
+        { "# rules\n\n 1 # collectives\n7\n", 3, "of a file of Open MPI's own HAN, han_rules convert makes one" },
         { HEAD "machine a\nmachine b\n" LINE, 3, "machine is there twice; accepted: one line" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K\n", 2, "there is no colon; accepted: COLLECTIVE nodes=N" },
         { HEAD LINE "\nnonsense\n", 3, "there is no colon" },
