@@ -112,6 +112,7 @@ static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_c
 
     if (NULL != module->forced) {
         *params = mca_coll_han_decide(input, module->forced, settings);
+        params->why = NULL == params->why ? "the tuner" : params->why;
         return OMPI_SUCCESS;
     }
     rc = mca_coll_han_table_find(module, input, &rule);

@@ -96,6 +96,8 @@ settings_of_the_user_are_ignored() {
             tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
         )
         says 'bcast, 4096 bytes: .*(built-in rules:'
+        says 'bcast, 4096 bytes: .*(the tuner)'
+        ! grep '(null)' "$tmp/out"
         ! grep 'bcast, 4096 bytes: .*(algorithm set by the user\|mine.rules:' "$tmp/out" || fail "$where counts"
     done
 }
