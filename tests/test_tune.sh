@@ -122,6 +122,18 @@ the_report_is_complete() {
     grep -q '</html>' "$tmp/report/index.html"
 }
 
+# Of folders whose names have what gnuplot, awk and HTML take for their own.
+names_in_a_report_are_quoted() {
+    local out="$tmp/it's \"<b>\"" name
+    cp -r "$tmp/a.rules.measured" "$tmp/a='\"<i>"
+    sed -i '1s/$/ <b> \&/' "$tmp/a='\"<i>/measurements.csv"
+    (cd "$tmp" && "$build/tune/han_report" "it's \"<b>\"" "a='\"<i>") >/dev/null
+    grep -q ' &lt;b&gt; &amp;$' "$out/index.html"
+    for name in "$tmp"/report/*.svg; do
+        [[ -s $out/${name##*/} ]] || fail "${name##*/} is missing"
+    done
+}
+
 a_second_run_measures_only_the_choice() {
     local before after
     before=$(samples "$tmp/a.rules.measured")
@@ -464,8 +476,10 @@ main() {
     check 'every message size has an estimate' every_size_has_an_estimate
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete
+        check 'names in a report are quoted' names_in_a_report_are_quoted
     else
         t_skip 'the report has all its pictures' 'gnuplot is missing'
+        t_skip 'names in a report are quoted' 'gnuplot is missing'
     fi
     check 'a second run measures only the choice' a_second_run_measures_only_the_choice
     check 'an interrupted run goes on' an_interrupted_run_goes_on
