@@ -3,9 +3,11 @@
  * beside - what else MPI does for a rank that waits inside a collective, with one component for that and with another:
  * see --help. The time of each is taken on rank 0, which comes late, while all others wait in MPI_Barrier.
  */
+#define _GNU_SOURCE
 #include <mpi.h>
 
-#include <getopt.h>
+#include "tune_options.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,47 +153,61 @@ static bool measure(int activity, const MPI_Comm comms[2])
     return 0 >= most_slower || 0 != rank || one <= most_slower * other;
 }
 
-static bool parse(int argc, char **argv, char *names[2])
+/* -- options -- */
+
+enum { PREFER = 1, BYTES, LATE, REPETITIONS, MAX_SLOWER, HELP };
+
+static const struct option options[] = { { "prefer", required_argument, NULL, PREFER },
+                                         { "bytes", required_argument, NULL, BYTES },
+                                         { "late", required_argument, NULL, LATE },
+                                         { "repetitions", required_argument, NULL, REPETITIONS },
+                                         { "max-slower", required_argument, NULL, MAX_SLOWER },
+                                         { "help", no_argument, NULL, HELP },
+                                         { NULL, 0, NULL, 0 } };
+
+static const char *const accepted[] = { [PREFER] = "ONE,OTHER: two components",
+                                        [BYTES] = "a number from 1 to 1G; K, M may follow",
+                                        [LATE] = "milliseconds, from 0 to 10000",
+                                        [REPETITIONS] = "a number from 1 to 10000",
+                                        [MAX_SLOWER] = "a factor such as 1.1" };
+
+static bool take_number(const char *text, long least, long most, long *number)
 {
-    static const struct option options[] = { { "prefer", required_argument, NULL, 'p' },
-                                             { "bytes", required_argument, NULL, 'b' },
-                                             { "late", required_argument, NULL, 'l' },
-                                             { "repetitions", required_argument, NULL, 'r' },
-                                             { "max-slower", required_argument, NULL, 'm' },
-                                             { "help", no_argument, NULL, 'h' },
-                                             { NULL, 0, NULL, 0 } };
-    int letter;
+    char *end;
 
-    while (-1 != (letter = getopt_long(argc, argv, "h", options, NULL))) {
-        char *end = NULL;
+    *number = strtol(text, &end, 10);
+    return end != text && '\0' == *end && least <= *number && *number <= most;
+}
 
-        switch (letter) {
-        case 'p':
-            names[0] = strtok(optarg, ",");
-            names[1] = strtok(NULL, ",");
-            break;
-        case 'b':
-            bytes = strtol(optarg, &end, 10);
-            break;
-        case 'l':
-            late = strtol(optarg, &end, 10);
-            break;
-        case 'r':
-            repetitions = strtol(optarg, &end, 10);
-            break;
-        case 'm':
-            most_slower = strtod(optarg, &end);
-            break;
-        default:
-            wanted_help = 'h' == letter;
+static bool take_option(void *context, int number, const char *text)
+{
+    static char copy[128];
+    char **names = context, *rest = copy, *end;
+    size_t amount;
+
+    switch (number) {
+    case PREFER:
+        snprintf(copy, sizeof(copy), "%s", text);
+        names[0] = strsep(&rest, ",");
+        names[1] = rest;
+        return strlen(text) < sizeof(copy) && NULL != rest && '\0' != *names[0] && '\0' != *rest
+               && NULL == strchr(rest, ',');
+    case BYTES:
+        if (!tune_get_bytes(&text, &amount) || '\0' != *text) {
             return false;
         }
-        if (NULL != end && '\0' != *end) {
-            return false;
-        }
+        bytes = (long) amount;
+        return 0 < bytes && bytes <= 1L << 30;
+    case LATE:
+        return take_number(text, 0, 10000, &late);
+    case REPETITIONS:
+        return take_number(text, 1, MOST_REPETITIONS, &repetitions);
+    case MAX_SLOWER:
+        most_slower = strtod(text, &end);
+        return end != text && '\0' == *end && 0 < most_slower;
+    default:
+        return wanted_help = true;
     }
-    return argc == optind && NULL != names[0] && NULL != names[1] && 0 < bytes && bytes <= 1L << 30 && 0 <= late
-           && 0 < repetitions && repetitions <= MOST_REPETITIONS;
 }
 
 /* A communicator on which a component comes first, and has had enough calls for its memory. */
@@ -255,12 +271,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    opterr = 0;
-    if (!parse(argc, argv, names)) {
+    tune_options_speaker("beside", rank);
+    if (0 != tune_read_options(argc, argv, options, accepted, names, take_option)) {
+        code = 2;
+    } else if (wanted_help) {
         if (0 == rank) {
-            wanted_help ? help() : (void) fprintf(stderr, "beside: unknown or wrong options; --help lists them\n");
+            help();
         }
-        code = wanted_help ? 0 : 2;
     } else if (2 > size || NULL == (data = calloc(1, (size_t) bytes))) {
         fprintf(stderr, "beside: %s\n", 2 > size ? "two ranks at least are wanted" : "no memory for the message");
         MPI_Abort(MPI_COMM_WORLD, 2);

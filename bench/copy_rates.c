@@ -4,9 +4,11 @@
  * How fast this machine copies: memcpy out of memory that another process has written, and single copies out of another
  * process (process_vm_readv). Prints a line for each size: bytes, microseconds of each; "-" where the system refuses.
  *
- * copy_rates BYTES...
+ * See --help.
  */
 #define _GNU_SOURCE
+#include "tune_options.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,19 +80,48 @@ static double time_of(int (*copy)(char *, const char *, char *, pid_t, size_t), 
     return times[count / 2];
 }
 
-int main(int argc, char **argv)
+static const char usage[]
+    = "copy_rates BYTES...\n"
+      "  How fast this machine copies. For each number of bytes (K or M may follow) a line: bytes, microseconds of a\n"
+      "  memcpy out of memory that another process has written, and of a single copy out of another process; - where\n"
+      "  the system refuses that.\n";
+
+/* The sizes, [count]; 0 where one of them is none. */
+static size_t most_of(char **texts, int count, size_t *sizes)
 {
     size_t most = 0;
+
+    for (int i = 0; i < count; ++i) {
+        const char *text = texts[i];
+
+        if (!tune_get_bytes(&text, &sizes[i]) || '\0' != *text || 0 == sizes[i]) {
+            tune_complain("%s; accepted: numbers of bytes from 1 on, as 65536 1M; --help tells more", texts[i]);
+            return 0;
+        }
+        most = sizes[i] > most ? sizes[i] : most;
+    }
+    return most;
+}
+
+int main(int argc, char **argv)
+{
+    size_t most, *sizes;
     char *to, *from, *shared;
     pid_t pid;
 
-    for (int i = 1; i < argc; ++i) {
-        const size_t bytes = strtoull(argv[i], NULL, 10);
-
-        most = bytes > most ? bytes : most;
+    tune_options_speaker("copy_rates", 0);
+    if (2 > argc) {
+        tune_complain("no bytes are given; --help tells more");
+        return 2;
     }
+    if (0 == strcmp("--help", argv[1]) || 0 == strcmp("-h", argv[1])) {
+        fputs(usage, stdout);
+        return 0;
+    }
+    sizes = calloc((size_t) argc, sizeof(*sizes));
+    most = NULL == sizes ? 0 : most_of(argv + 1, argc - 1, sizes);
     if (0 == most) {
-        fprintf(stderr, "usage: copy_rates BYTES...\n");
+        free(sizes);
         return 2;
     }
     to = malloc(most);
@@ -112,14 +143,14 @@ int main(int argc, char **argv)
         perror("copy_rates: fork");
         return 2;
     }
-    for (int i = 1; i < argc; ++i) {
-        const size_t bytes = strtoull(argv[i], NULL, 10);
-        const double copy = time_of(by_memcpy, to, shared, from, pid, bytes);
-        const double single = time_of(by_single_copy, to, shared, from, pid, bytes);
+    for (int i = 0; i < argc - 1; ++i) {
+        const double copy = time_of(by_memcpy, to, shared, from, pid, sizes[i]);
+        const double single = time_of(by_single_copy, to, shared, from, pid, sizes[i]);
 
-        printf("%zu %.2f ", bytes, copy);
+        printf("%zu %.2f ", sizes[i], copy);
         printf(0 > single ? "-\n" : "%.2f\n", single);
     }
+    free(sizes);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     return 0;

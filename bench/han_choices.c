@@ -121,7 +121,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (1 != argc && (3 != argc || 0 != strcmp("--machine", argv[1]))) {
-        fprintf(stderr, "han_choices: wanted: --machine FILE, or nothing; --help tells more\n");
+        fprintf(stderr, "han_choices: %s; accepted: --machine FILE, or nothing; --help tells more\n", argv[argc - 1]);
         return 2;
     }
     if (1 == argc) {

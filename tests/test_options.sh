@@ -39,11 +39,27 @@ demo.sh          |  | --time 0;--time x
 check.sh         |  | --only no-such-step;--seed x;--seed 0
 tests/run.sh     |  | --build /none;--depth some;--only no-such-run;--seed x
 tests/steady.sh  |  | 0;x
+tests/sanitize.sh |  | memory
 tests/mutants.sh |  | --only no-such-mutant
 tests/in-tree.sh |  | --work /dev/null/x;--source /none
 tests/test_memory.sh |  | --build /none;--depth some
 tests/test_tune.sh |  | --build /none
 tests/fuzz.sh    |  | --seconds 0;--seconds x
+"
+
+# The same of compiled programs, in the build folder.  They are started as jobs of one rank.  What is wrong with files of
+# han_tune is in test_tune.sh: it wants several nodes.
+readonly PROGRAMS="
+tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
+tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
+bench/han_bench     |  | --collective bcst;bcst
+bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;-M x;-r 99
+bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
+bench/han_choices   |  | --machine;--fast
+bench/copy_rates    |  | 0;x;64X
+tune/han_rules      | explain --collective bcast --nodes 2 --ppn 2 --bytes 8 | --collective bcst;--nodes 0;--nodes x;--ppn 0;--bytes x;--order sideways;--form fast;--fast
+tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--fast
+tune/han_rules      |  | guess;check
 "
 
 # Whatever would begin something leaves a word of it.
@@ -57,11 +73,11 @@ make_stubs() {
     done
 }
 
-test_refused() {                    # test_refused TOOL VALUE ARGUMENTS...
+test_refused() {                    # test_refused TOOL VALUE ARGUMENTS..., the tool with its folder
     local tool=$1 value=$2 status=0
     shift 2
     : >"$tmp/started"
-    (cd -- "$build" && PATH=$tmp/stubs:$PATH exec timeout -k 5 "$LIMIT" "$TOP/$tool" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
+    (cd -- "$build" && PATH=$tmp/stubs:$PATH exec timeout -k 5 "$LIMIT" "$tool" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
         status=$?
     [[ $status == 2 && $(wc -l <"$tmp/err") == 1 && ! -s $tmp/started ]] &&
         grep -q "^${tool##*/}: " "$tmp/err" && grep -qF -- "$value" "$tmp/err"
@@ -71,6 +87,25 @@ test_refused() {                    # test_refused TOOL VALUE ARGUMENTS...
 options_of() {                      # options_of SCRIPT
     sed -nE -e 's/^ *(--[a-z-]+) *\|[^|]*\|[^|]*\| *[^ ].*/\1/p' -e 's/.*take_options "(--[a-z-]+) *\|.*\|.*\|.*/\1/p' \
         -e '/^\$\(common_options /{s/[^-]*(--[a-z-]+)[^-]*/\1\n/g;p}' "$1" | grep -E '^--[a-z-]+$'
+}
+
+# The options that a program's --help shows, at the beginning of a line or behind a comma, and that want a value.
+program_options_of() {              # program_options_of PROGRAM
+    local option
+    for option in $("$build/$1" --help 2>/dev/null | grep -oE '(^  |, )--[a-z-]+' | grep -oE -- '--[a-z-]+'); do
+        "$build/$1" "$option" >/dev/null 2>"$tmp/err" </dev/null
+        ! grep -qE 'option .* (wants|needs) a value' "$tmp/err" || echo "$option"
+    done
+}
+
+test_all_program_options() {        # test_all_program_options PROGRAM: each is in the table above
+    local option found=0
+    for option in $(program_options_of "$1"); do
+        found=$((found + 1))
+        [[ $1 == tune/han_tune && $option =~ ^--(output|measurements|report|validate)$ ]] ||
+            grep -q "^$1 .*[|;] *$option " <<<"$PROGRAMS" || { echo "$option is not in the table" >"$tmp/out"; return 1; }
+    done
+    ((found > 0))
 }
 
 test_all_options() {                # test_all_options SCRIPT: each is in the table above
@@ -88,20 +123,31 @@ make_stubs
 for tool in bench/{board,candidates,compare,inside,noise,pipelining} demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     t_check "$tool: the table has all options" test_all_options "$tool"
 done
-while IFS='|' read -r tool beside rows; do
-    read -r tool <<<"$tool"
-    [[ -n $tool ]] || continue
-    read -ra before <<<"$beside"
-    IFS=';' read -ra options <<<"$rows"
-    for option in "${options[@]}"; do
-        read -ra words <<<"$option"
-        case ${before[0]:-} in
-            run) arguments=(run "${words[@]}" "${before[@]:1}") ;;
-            *) arguments=("${before[@]}" "${words[@]}") ;;
-        esac
-        t_check "$tool ${arguments[*]}" test_refused "$tool" "${words[-1]}" "${arguments[@]}"
+test_table() {                      # test_table FOLDER <TABLE
+    local folder=$1 tool beside rows option
+    local -a before options words arguments
+    while IFS='|' read -r tool beside rows; do
+        read -r tool <<<"$tool"
+        [[ -n $tool ]] || continue
+        read -ra before <<<"$beside"
+        IFS=';' read -ra options <<<"$rows"
+        for option in "${options[@]}"; do
+            read -ra words <<<"$option"
+            case ${before[0]:-} in
+                run) arguments=(run "${words[@]}" "${before[@]:1}") ;;
+                *) arguments=("${before[@]}" "${words[@]}") ;;
+            esac
+            t_check "$tool ${arguments[*]}" test_refused "$folder/$tool" "${words[-1]}" "${arguments[@]}"
+        done
     done
-done <<<"$TABLE"
+}
+
+test_table "$TOP" <<<"$TABLE"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for tool in tune/han_tune tune/han_candidates bench/han_bench bench/beside; do
+    t_check "$tool: the table has all options" test_all_program_options "$tool"
+done
+test_table "$build" <<<"$PROGRAMS"
 
 echo "1..$count"
 exit "$failed"
