@@ -6,7 +6,8 @@
 #define _GNU_SOURCE
 #include <mpi.h>
 
-#include "tune_options.h"
+#include "../common/tool_version.h"
+#include "../tune/tune_options.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -268,6 +269,7 @@ int main(int argc, char **argv)
     char defaults[] = "solo,tuned", *names[2] = { strtok(defaults, ","), strtok(NULL, ",") };
     int code = 0;
 
+    tool_version(argc, argv, "beside");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -7,7 +7,8 @@
  * See --help.
  */
 #define _GNU_SOURCE
-#include "tune_options.h"
+#include "../common/tool_version.h"
+#include "../tune/tune_options.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -109,6 +110,7 @@ int main(int argc, char **argv)
     char *to, *from, *shared;
     pid_t pid;
 
+    tool_version(argc, argv, "copy_rates");
     tune_options_speaker("copy_rates", 0);
     if (2 > argc) {
         tune_complain("no bytes are given; --help tells more");

@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/tool_version.h"
 #include "han_noise.h"
 #include "han_start.h"
 
@@ -1735,6 +1736,7 @@ int main(int argc, char **argv)
     struct bench b = { .warmup = -1, .root = -1, .check = 1, .memory = (size_t) 1 << 30 };
     int code;
 
+    tool_version(argc, argv, "han_bench");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "coll_han_choice.h"
+#include "common/tool_version.h"
 #include "coll_han_classes.h"
 
 enum { MOST_POWER = 23, ROUNDS = 7, LATER = 200000 };
@@ -116,6 +117,7 @@ int main(int argc, char **argv)
     mca_coll_han_machine_t machine;
     mca_coll_han_text_error_t error;
 
+    tool_version(argc, argv, "han_choices");
     if (2 == argc && (0 == strcmp("--help", argv[1]) || 0 == strcmp("-h", argv[1]))) {
         usage(stdout);
         return 0;

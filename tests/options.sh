@@ -62,6 +62,10 @@ option_line() {                     # option_line TABLE OPTION
     return 1
 }
 
+say_version() {
+    printf '%s (HAN) %s\n' "${0##*/}" "$(sh "$(dirname -- "${BASH_SOURCE[0]}")/../common/version.sh")"
+}
+
 # The script has a function usage.
 take_options() {                    # take_options TABLE ARGUMENT...
     local table=$1 option value target expected pattern
@@ -71,6 +75,7 @@ take_options() {                    # take_options TABLE ARGUMENT...
         shift
         case $option in
             --help | -h) usage; exit 0 ;;
+            --version) say_version; exit 0 ;;
             --) options_rest=("$@"); return ;;
         esac
         option_line "$table" "$option" || bad_option "option '$option' is unknown"

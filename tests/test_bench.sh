@@ -359,7 +359,7 @@ t_beside() {                        # t_beside OPTIONS...: on three ranks
     code=$?
 }
 
-mpicc -O2 -o "$beside" "$here/../bench/beside.c" 2>"$work/err"
+mpicc -O2 -o "$beside" "$here/../bench/beside.c" "$here/../tune/tune_options.c" 2>"$work/err"
 t_result $? 'beside can be compiled' "$work/err"
 
 t_beside --prefer basic,tuned

@@ -142,6 +142,17 @@ test_table() {                      # test_table FOLDER <TABLE
     done
 }
 
+# Nothing is started for it either.
+test_version() {                    # test_version PATH
+    : >"$tmp/started"
+    (cd -- "$build" && PATH=$tmp/stubs:$PATH timeout -k 5 "$LIMIT" "$1" --version >"$tmp/out" 2>"$tmp/err" </dev/null) &&
+        [[ $(<"$tmp/out") =~ ^"${1##*/} (HAN) "[0-9]+(\.[0-9]+)+(" ("[0-9a-z.+-]+")")?$ && ! -s $tmp/err && ! -s $tmp/started ]]
+}
+
+for tool in "$TOP"/bench/{board,candidates,compare,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
+    "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_bench,beside,han_choices,copy_rates}; do
+    t_check "${tool##*/} tells its version" test_version "$tool"
+done
 test_table "$TOP" <<<"$TABLE"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for tool in tune/han_tune tune/han_candidates bench/han_bench bench/beside; do

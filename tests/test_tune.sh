@@ -70,6 +70,7 @@ a_search_writes_a_table() {
     tune --output "$tmp/a.rules" "${small[@]}"
     ((status == 0)) || fail "exit code $status"
     grep -q '^han-rules 1$' "$tmp/a.rules"
+    grep -q '^# Made by han_tune (HAN) [0-9]' "$tmp/a.rules"
     for collective in bcast allreduce barrier; do
         grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$tmp/a.rules" || fail "no rule of $collective"
     done
@@ -119,7 +120,7 @@ the_report_is_complete() {
     done < <(grep -o 'src="[^"]*"' "$tmp/report/index.html" | cut -d'"' -f2)
     (($(grep -c '<figure>' "$tmp/report/index.html") >= 7))
     grep -q '<td>bcast<td>2<td>2<td>64K<td' "$tmp/report/index.html"
-    grep -q '</html>' "$tmp/report/index.html"
+    grep -q 'Made by han_report (HAN) [0-9].*</html>' "$tmp/report/index.html"
 }
 
 # Of folders whose names have what gnuplot, awk and HTML take for their own.

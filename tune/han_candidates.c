@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "coll_han_candidates.h"
+#include "common/tool_version.h"
 #include "tune_engine.h"
 #include "tune_options.h"
 
@@ -513,6 +514,7 @@ int main(int argc, char **argv)
     struct options options = defaults();
     int rc;
 
+    tool_version(argc, argv, "han_candidates");
     /* What is timed is SOLO with its memory, as after many calls. */
     setenv("OMPI_MCA_coll_solo_start", "0", 0);
     MPI_Init(&argc, &argv);

@@ -6,6 +6,7 @@
 #include "han_rules.h"
 
 #include "coll_han_choice.h"
+#include "common/tool_version.h"
 #include "coll_han_classes.h"
 
 #include <math.h>
@@ -411,6 +412,7 @@ int main(int argc, char **argv)
     int rc = BAD_USE;
     size_t i = 0;
 
+    tool_version(argc, argv, "han_rules");
     while (sizeof(commands) / sizeof(commands[0]) > i && (2 > argc || 0 != strcmp(commands[i].name, argv[1]))) {
         ++i;
     }

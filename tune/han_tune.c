@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/tool_version.h"
 #include "tune_options.h"
 #include "tune_search.h"
 #include "tune_validate.h"
@@ -634,6 +635,7 @@ int main(int argc, char **argv)
     struct options options = defaults;
     int rc;
 
+    tool_version(argc, argv, "han_tune");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     tune_options_speaker("han_tune", world_rank);

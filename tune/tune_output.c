@@ -2,6 +2,8 @@
 /* Tables of rules: what a search has found is written, and what did not pay is left to the built-in rules. */
 #include "tune.h"
 
+#include "common/tool_version.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -31,7 +33,8 @@ void tune_text_add(struct tune_text *text, const char *format, ...)
 void tune_output_begin(struct tune_text *text, const char *machine)
 {
     tune_text_add(text,
-                  "# Made by han_tune. The nearest rule decides; algorithm=auto leaves it to the built-in rules.\n"
+                  "# Made by han_tune (HAN) " HAN_VERSION_TEXT
+                  ". The nearest rule decides; algorithm=auto: HAN chooses.\n"
                   "han-rules %d\nmachine %s\n",
                   HAN_RULES_VERSION, machine);
 }
