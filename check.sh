@@ -22,11 +22,11 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 readonly STEPS='
 gcc -Wall -Wextra -Werror   | quick |  600 | build_gcc
 clang -Wall -Wextra -Werror | quick |  600 | build_clang
-unit tests                  | quick |  300 | unit_tests
+unit tests                  | quick |  900 | unit_tests
 MPI tests                   | quick | 7200 | & mpi_tests
 rules                       | quick |  600 | tests/test_rules.sh
 han_rules                   | quick |  300 | tests/test_han_rules.sh
-options                     | quick |  300 | tests/test_options.sh
+options                     | quick |  600 | tests/test_options.sh
 load                        | quick |  600 | tests/test_load.sh
 settle                      | quick |  600 | tests/test_settle.sh
 same bits                   | usual |  600 | tests/test_bits.sh

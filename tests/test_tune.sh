@@ -368,7 +368,8 @@ candidates_of_all_collectives_are_timed() {
             if (NF != 12 || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
             if (!(($5, $6) in seen)) { seen[$5, $6] = 1; ++calls; if ($7 != "fallback" || $12 != 3) exit 1 }
             if ($11 != ($6 == 8 || $5 == "barrier" ? 50 : $5 ~ /^(bcast|reduce|allreduce|scan|exscan)$/ ? 20 : 10)) exit 1
-            if ($12 != 2 && $12 != 3) exit 1
+            # What is slow stays for two rounds; for one, where that takes five seconds, as on a busy machine.
+            if ($12 < 1 || $12 > 3) exit 1
             ++rows
         }
         END { exit !(calls == 31 && rows > 100) }' "$tmp/table" || fail 'the table is not as it should be'
