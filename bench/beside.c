@@ -172,14 +172,6 @@ static const char *const accepted[] = { [PREFER] = "ONE,OTHER: two components",
                                         [REPETITIONS] = "a number from 1 to 10000",
                                         [MAX_SLOWER] = "a factor such as 1.1" };
 
-static bool take_number(const char *text, long least, long most, long *number)
-{
-    char *end;
-
-    *number = strtol(text, &end, 10);
-    return end != text && '\0' == *end && least <= *number && *number <= most;
-}
-
 static bool take_option(void *context, int number, const char *text)
 {
     static char copy[128];
@@ -200,9 +192,9 @@ static bool take_option(void *context, int number, const char *text)
         bytes = (long) amount;
         return 0 < bytes && bytes <= 1L << 30;
     case LATE:
-        return take_number(text, 0, 10000, &late);
+        return tune_get_number(text, 0, 10000, &late);
     case REPETITIONS:
-        return take_number(text, 1, MOST_REPETITIONS, &repetitions);
+        return tune_get_number(text, 1, MOST_REPETITIONS, &repetitions);
     case MAX_SLOWER:
         most_slower = strtod(text, &end);
         return end != text && '\0' == *end && 0 < most_slower;

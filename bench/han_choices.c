@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "coll_han_choice.h"
-#include "common/tool_version.h"
 #include "coll_han_classes.h"
+#include "common/tool_version.h"
 
 enum { MOST_POWER = 23, ROUNDS = 7, LATER = 200000 };
 

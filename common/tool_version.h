@@ -16,8 +16,7 @@
 #define HAN_VERSION_TEXT "of unknown version"
 #endif
 
-/** Where --version is all that is wanted: prints it, of a job's processes one, and ends. To be called before MPI_Init.
- */
+/** Where --version is all that is wanted: prints it, of a job's processes one, and ends. Before MPI_Init. */
 static inline void tool_version(int argc, char *const *argv, const char *program)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");

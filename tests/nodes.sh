@@ -18,6 +18,11 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+# Should this script be killed, the next cluster's up removes it.
+cluster_up() {                      # cluster_up NODES [RATE]
+    "$VCLUSTER" up --name "$cluster" --nodes "$1" --rate "${2:-none}" --owner $$
+}
+
 # With two ranks on each node.  $tmp/err is without a warning of mpirun itself, that an agent was quicker than its parent.
 run() {                             # run [mpirun options] -- PROGRAM...
     local status=0

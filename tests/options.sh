@@ -63,7 +63,7 @@ option_line() {                     # option_line TABLE OPTION
 }
 
 say_version() {
-    printf '%s (HAN) %s\n' "${0##*/}" "$(sh "$(dirname -- "${BASH_SOURCE[0]}")/../common/version.sh")"
+    sh "$(dirname -- "${BASH_SOURCE[0]}")/../common/version.sh" "${0##*/}"
 }
 
 # The script has a function usage.

@@ -62,7 +62,7 @@ command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
 find_components
 mpicc -o "$tmp/load_bits" "$HERE/load_bits.c" || exit 2
 chmod 755 "$tmp"
-t_needs "$VCLUSTER" up --name "$cluster" --nodes 4 --rate none --owner $$
+t_needs cluster_up 4
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "a machine that is measured: of those that are found alike, the same bits" test_measured

@@ -134,8 +134,12 @@ after() {                           # after NAME=NUMBER RESULT
         here' "$tmp/err"
 }
 
+test_said_after() {                 # test_said_after NAME=NUMBER PATTERN
+    after "$1" written | grep -qE -- "$2"
+}
+
 test_written() {                    # test_written NAME=NUMBER PATTERN
-    after "$1" written | grep -qE -- "bcast, 100000 bytes: .*$2"
+    test_said_after "$1" "bcast, 100000 bytes: .*$2"
 }
 
 test_refused() {                    # test_refused NAME=NUMBER PATTERN: still as before
@@ -180,10 +184,6 @@ test_all_written() {                # test_all_written [mpirun option]... <TABLE
     for name in "${!names[@]}"; do
         [[ -z ${patterns[name]} ]] || t_check "MPI_T: ${names[name]} is obeyed" test_said_after "${names[name]}" "${patterns[name]}"
     done
-}
-
-test_said_after() {                 # test_said_after NAME=NUMBER PATTERN
-    after "$1" written | grep -qE -- "$2"
 }
 
 test_each_written() {
@@ -280,7 +280,7 @@ for program in load_collectives load_mpi_t; do
     mpicc -o "$tmp/$program" "$HERE/$program.c" || exit 2
 done
 chmod 755 "$tmp"
-t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
+t_needs cluster_up 2
 
 t_check "without the path, a program runs as ever, without ours" test_takes_ours no
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT

@@ -296,7 +296,7 @@ for folder in "$cluster-n0" "$cluster-n1" with_same; do
     rules "$tmp/$folder/rules" "${GOOD[@]}"
 done
 rules "$tmp/with_other/rules" "${OTHER[@]}"
-t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
+t_needs cluster_up 2
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "a named file is obeyed, by nonblocking calls and parts of a communicator too" test_obeyed
@@ -336,7 +336,7 @@ t_check "a second job without the file: the built-in rules where both meet" test
 t_check "a second job with another file: one message" test_spawn_message
 t_check "a second job, and each has measured: no message" test_measured_spawn
 "$VCLUSTER" down --name "$cluster" >/dev/null
-if "$VCLUSTER" up --name "$cluster" --nodes 2 --rate 20mbit --owner $$ >"$tmp/up" 2>&1; then
+if cluster_up 2 20mbit >"$tmp/up" 2>&1; then
     t_check "a measured machine has slow links where they are" test_slow_link
 else
     t_skip "a measured machine has slow links where they are" "no virtual cluster with a rate: $(head -n 1 "$tmp/up")"

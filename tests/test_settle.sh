@@ -169,7 +169,7 @@ for node in 0 1 2; do
     on_node "$node"
 done
 printf '%s\n' 'han-rules 1' 'bcast nodes=* ppn=* bytes=* : algorithm=simple' >"$tmp/rules"
-t_needs "$VCLUSTER" up --name "$cluster" --nodes 3 --rate none --owner $$
+t_needs cluster_up 3
 export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 
 t_check "parameters that are the same on all ranks: nothing is said" \

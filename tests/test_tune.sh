@@ -95,6 +95,7 @@ settings_of_the_user_are_ignored() {
         (
             export "${where?}" OMPI_MCA_coll_han_machine=none OMPI_MCA_coll_han_verbose=2
             tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
+            ((status == 0)) || fail "exit code $status"
         )
         says 'bcast, 4096 bytes: .*(built-in rules:'
         says 'bcast, 4096 bytes: .*(the tuner)'
@@ -467,7 +468,7 @@ main() {
         [[ ! -x $folder/tune/han_tune || ! -d $folder/components ]] || { build=$(realpath -- "$folder"); break; }
     done
     [[ -n $build && -x $build/tune/han_tune ]] || { echo "test_tune.sh: no build folder; --build names one" >&2; exit 2; }
-    t_needs "$VCLUSTER" up --name "$cluster" --nodes 2 --rate none --owner $$
+    t_needs cluster_up 2
     export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     # mpirun need not wait a second when a job ends with an error.
     export OMPI_MCA_odls_base_sigkill_timeout=0

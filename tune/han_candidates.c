@@ -148,8 +148,8 @@ static const char *const accepted[] = {
 static bool take_option(void *context, int id, const char *text)
 {
     struct options *options = context;
-    char *end;
     long number;
+    bool good;
 
     switch (id) {
     case COLLECTIVES:
@@ -159,9 +159,9 @@ static bool take_option(void *context, int id, const char *text)
         options->size_count = 0;
         return tune_get_list(text, options, take_bytes);
     case ROUNDS:
-        number = strtol(text, &end, 10);
+        good = tune_get_number(text, 1, MOST_ROUNDS, &number);
         options->rounds = (int) number;
-        return end != text && '\0' == *end && 1 <= number && MOST_ROUNDS >= number;
+        return good;
     case RATE:
         options->rate = text;
         return '\0' != *text && NULL == strpbrk(text, ", \t\n\"");

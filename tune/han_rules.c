@@ -6,8 +6,8 @@
 #include "han_rules.h"
 
 #include "coll_han_choice.h"
-#include "common/tool_version.h"
 #include "coll_han_classes.h"
+#include "common/tool_version.h"
 
 #include <math.h>
 #include <stdio.h>

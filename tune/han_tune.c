@@ -58,9 +58,8 @@ static const char usage[]
       "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
       "  --quiet                    no progress\n"
       "\n"
-      "Numbers of bytes may be followed by K or M. HAN's own choice, with which all is compared, is what it is "
-      "without\n"
-      "rules of a file and without parameters, wherever you have set some. --heuristics on:\n";
+      "Numbers of bytes may be followed by K or M. HAN's own choice, with which all is compared, is what it is\n"
+      "without rules of a file and without parameters, wherever you have set some. --heuristics on:\n";
 
 static int world_rank;
 

@@ -181,8 +181,7 @@ int tune_store_searched(struct tune_store *store, const char *mode, bool heurist
 
 void tune_store_close(struct tune_store *store);
 
-/* -- tune_file.c: files that tools write ----------------------------------------------------------------------------
- */
+/* -- tune_file.c: files that tools write --------------------------------------------------------------------------- */
 
 /** Whether there is a regular file, also through a link, or nothing: what can have files of its name beside it. */
 bool tune_file_is_regular(const char *path);

@@ -238,14 +238,26 @@ int tune_engine_calls(size_t held)
     return start_calls(held);
 }
 
+/* Calls on the communicator go by these parameters, and one that fails says so and ends nothing, until hand_back(). */
+static void take_over(struct tune_engine *engine, const mca_coll_han_params_t *params, mca_coll_han_watch_t *watch)
+{
+    engine->han->tune->force(engine->han, params, watch);
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_RETURN);
+}
+
+static void hand_back(struct tune_engine *engine)
+{
+    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_ARE_FATAL);
+    engine->han->tune->force(engine->han, NULL, NULL);
+}
+
 double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
                         const mca_coll_han_params_t *params, size_t bytes, int calls)
 {
     int rc = MPI_SUCCESS;
     double begin, end;
 
-    engine->han->tune->force(engine->han, params, NULL);
-    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_RETURN);
+    take_over(engine, params, NULL);
     begin = start_together(&engine->start);
     for (int i = 0; i < calls; ++i) {
         const int code = call(engine, collective, bytes);
@@ -253,8 +265,7 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
         rc = MPI_SUCCESS == rc ? code : rc;
     }
     end = start_clock();
-    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_ARE_FATAL);
-    engine->han->tune->force(engine->han, NULL, NULL);
+    hand_back(engine);
     return MPI_SUCCESS == rc ? end - begin : -1;
 }
 
@@ -339,14 +350,11 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     if (TUNE_FALLBACK == run->kind) {
         params.algorithm = HAN_FALLBACK;
     }
-    engine->han->tune->force(engine->han, TUNE_BUILTIN == run->kind ? NULL : &params,
-                             TUNE_TASK == run->kind ? &watch : NULL);
-    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_RETURN);
+    take_over(engine, TUNE_BUILTIN == run->kind ? NULL : &params, TUNE_TASK == run->kind ? &watch : NULL);
     begin = start_together(&engine->start);
     report.rc = call(engine, run->config.collective, run->bytes);
     report.seconds = start_clock() - begin;
-    MPI_Comm_set_errhandler(engine->comm, MPI_ERRORS_ARE_FATAL);
-    engine->han->tune->force(engine->han, NULL, NULL);
+    hand_back(engine);
     if (TUNE_TASK == run->kind) {
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;
         for (size_t i = 0; i < result->step_count; ++i) {

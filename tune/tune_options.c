@@ -56,6 +56,14 @@ bool tune_get_bytes(const char **text, size_t *bytes)
     return (size_t) INT_MAX >= *bytes;
 }
 
+bool tune_get_number(const char *text, long least, long most, long *number)
+{
+    char *end;
+
+    *number = strtol(text, &end, 10);
+    return end != text && '\0' == *end && least <= *number && *number <= most;
+}
+
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word))
 {
     char copy[512], *rest = copy, *word;

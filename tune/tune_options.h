@@ -19,6 +19,9 @@ int tune_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /** Reads a number of bytes, up to 2 GiB, K or M may follow; text is moved behind it. */
 bool tune_get_bytes(const char **text, size_t *bytes);
 
+/** Reads a whole number, and nothing behind it; false where it is none, or not from least to most. */
+bool tune_get_number(const char *text, long least, long most, long *number);
+
 /** Gives each of some words with commas between them to take, which says whether it is accepted. */
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word));
 

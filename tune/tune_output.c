@@ -120,8 +120,7 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
     }
 }
 
-/* The nearest rule decides (docs/rules.md): these begin four times as far away, so that they are nearer from twice on.
- */
+/* The nearest rule decides (docs/rules.md): these begin four times as far away, and so are nearer from twice on. */
 void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
                            struct tune_range nodes, struct tune_range ppn)
 {
