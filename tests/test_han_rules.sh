@@ -119,8 +119,8 @@ test_regret() {
         '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5' \
         4,1,slot,none,bcast,1048576,fallback,1,1,0,4,5
     run 0 regret "$tmp/table" --machine "$tmp/cluster" --rate 25 || return 1
-    # columns: points; a pick for each clock; over 1.25; for both; over the fallback
-    grep -qE '^bcast +1 +1\.000 +[0-9.]+ +0 +[01] +1\.000 +1\.500 +0\.50 +0\.69$' "$tmp/out" || return 1
+    # columns: points; a pick for each clock; over 1.25; for both; over the fallback; of these over 1.05
+    grep -qE '^bcast +1 +1\.000 +[0-9.]+ +0 +[01] +1\.000 +1\.500 +0\.50 +0\.69 +0 +0$' "$tmp/out" || return 1
     grep -qE '^all +1 ' "$tmp/out" || return 1
     run 0 regret "$tmp/table" --machine "$tmp/cluster" --show all || return 1
     [[ $(grep -c '  4x1 .*: .* predicted .*, best ' "$tmp/out") == 4 ]]
@@ -136,6 +136,10 @@ test_regret_measured() {            # test_regret_measured RATE MOST SINGLE ROW
     awk -v most="$2" -v single="$3" -v row="$4" \
         '$1 == "all" { good = $2 >= 34 && $3 <= most && $4 <= most && $9 < single && $10 < row } END { exit !good }' "$tmp/out" ||
         { cat "$tmp/out" >>"$tmp/err"; return 1; }
+}
+
+test_regret_nowhere() {             # test_regret_nowhere OPTION VALUE MESSAGE
+    run 1 regret "$HERE/candidates.csv" --machine "$HERE/cluster.machine" "$1" "$2" && told "candidates.csv: $3"
 }
 
 test_regret_refused() {             # test_regret_refused MESSAGE LINE...: of a table
@@ -301,6 +305,8 @@ t_check "a machine that is wrong is told of, with its line" test_machine_refused
 t_check "regret: what the model's picks take over the best" test_regret
 t_check "regret: without a rate the picks take at most 1.1 of the best, in the mean" test_regret_measured none 1.1 0.8 0.75
 t_check "regret: at 200 Mbit/s the picks take at most 1.15 of the best, in the mean" test_regret_measured 200mbit 1.15 0.6 0.5
+t_check "regret tells of a shape that is not there" test_regret_nowhere --shape 4x5 'no line is of shape 4x5 and rate any'
+t_check "regret tells of a rate that is not there" test_regret_nowhere --rate 100mbit 'no line is of shape any and rate 100mbit'
 t_check "regret tells of a missing column" test_regret_refused 'table:1: there is no column row_us; accepted: ' nodes,ppn,map,rate,collective,bytes,algorithm,single_us
 t_check "regret tells of an empty table" test_regret_refused 'table:1: there is no column nodes' ''
 t_check "regret tells of an unknown algorithm" test_regret_refused 'table:2: algorithm=best' "${MEASURED[@]}" 4,1,slot,1,bcast,8,best,1,1,0,1,1

@@ -58,7 +58,7 @@ bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--byte
 bench/han_choices   |  | --machine;--fast
 bench/copy_rates    |  | 0;x;64X
 tune/han_rules      | explain --collective bcast --nodes 2 --ppn 2 --bytes 8 | --collective bcst;--nodes 0;--nodes x;--ppn 0;--bytes x;--order sideways;--form fast;--fast
-tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--fast
+tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--shape 4y4;--shape 4x;--shape 0x4;--fast
 tune/han_rules      |  | guess;check
 "
 

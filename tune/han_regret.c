@@ -37,6 +37,7 @@ struct summary {
     double pick[CLOCKS]; /* the same of the one pick for both */
     double gain[CLOCKS]; /* sum of logarithms of what the pick takes over the fallback */
     int far[CLOCKS];     /* picks for one clock that take more than 1.25 of the best */
+    int slower[CLOCKS];  /* picks for both that take more than 1.05 of the fallback */
 };
 
 struct file {
@@ -203,6 +204,7 @@ static void judge(const struct point *point, struct summary *summary, bool all)
         summary->own[clock] += regret;
         summary->pick[clock] += both->measured[clock] / least;
         summary->gain[clock] += log(both->measured[clock] / point->candidates[0].measured[clock]);
+        summary->slower[clock] += 1.05 < both->measured[clock] / point->candidates[0].measured[clock];
         summary->far[clock] += 1.25 < regret;
         if (all || 1.25 < regret) {
             printf("  %dx%d %s %s, %zu bytes, %-6s %.2f: %s (%.1f us, predicted %.1f), best %s (%.1f us, predicted "
@@ -222,9 +224,10 @@ static void print_summary(const char *name, const struct summary *summary)
     if (0 == summary->points) {
         return;
     }
-    printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f\n", name, summary->points, summary->own[SINGLE] / points,
-           summary->own[ROW] / points, summary->far[SINGLE], summary->far[ROW], summary->pick[SINGLE] / points,
-           summary->pick[ROW] / points, exp(summary->gain[SINGLE] / points), exp(summary->gain[ROW] / points));
+    printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f%6d%5d\n", name, summary->points,
+           summary->own[SINGLE] / points, summary->own[ROW] / points, summary->far[SINGLE], summary->far[ROW],
+           summary->pick[SINGLE] / points, summary->pick[ROW] / points, exp(summary->gain[SINGLE] / points),
+           exp(summary->gain[ROW] / points), summary->slower[SINGLE], summary->slower[ROW]);
 }
 
 static void add_up(struct summary *sum, const struct summary *part)
@@ -235,10 +238,21 @@ static void add_up(struct summary *sum, const struct summary *part)
         sum->pick[clock] += part->pick[clock];
         sum->gain[clock] += part->gain[clock];
         sum->far[clock] += part->far[clock];
+        sum->slower[clock] += part->slower[clock];
     }
 }
 
-int regret(const char *path, const mca_coll_han_machine_t *machine, const char *rate, bool all)
+/* Whether a line is of a shape and a rate; NULL: of any. */
+static bool counts(const struct file *file, char *const fields[], const char *shape, const char *rate)
+{
+    char own[64];
+
+    snprintf(own, sizeof(own), "%sx%s", fields[file->columns[NODES]], fields[file->columns[PPN]]);
+    return (NULL == shape || 0 == strcmp(shape, own))
+           && (NULL == rate || 0 == strcmp(rate, fields[file->columns[RATE]]));
+}
+
+int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all)
 {
     struct summary summaries[HAN_COLLECTIVE_COUNT] = { { 0 } }, total = { 0 };
     struct file file = { .path = path, .stream = fopen(path, "r") };
@@ -267,7 +281,7 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
         if (0 == count) {
             break;
         }
-        if (NULL == rate || 0 == strcmp(rate, fields[file.columns[RATE]])) {
+        if (counts(&file, fields, shape, rate)) {
             rc = add_candidate(&point, &file, machine, fields);
         }
     }
@@ -278,12 +292,19 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
     if (0 != rc) {
         return BAD_FILE;
     }
-    printf("%-22s%6s%17s%11s%19s%19s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s\n", "", "", "pick for a clock", "over 1.25",
-           "pick for both", "over the fallback", "collective", "points", "single", "row", "sgl.", "row", "single",
-           "row", "single", "row");
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        add_up(&total, &summaries[i]);
+    }
+    if (0 == total.points) {
+        fprintf(stderr, "%s: no line is of shape %s and rate %s; accepted: those of its columns nodes, ppn, rate\n",
+                path, NULL == shape ? "any" : shape, NULL == rate ? "any" : rate);
+        return BAD_FILE;
+    }
+    printf("%-22s%6s%17s%11s%19s%19s%11s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s%6s%5s\n", "", "", "pick for a clock",
+           "over 1.25", "pick for both", "over the fallback", "over 1.05", "collective", "points", "single", "row",
+           "sgl.", "row", "single", "row", "single", "row", "sgl.", "row");
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
         print_summary(mca_coll_han_collective_names[i], &summaries[i]);
-        add_up(&total, &summaries[i]);
     }
     print_summary("all", &total);
     return GOOD;

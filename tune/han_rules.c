@@ -41,11 +41,10 @@ static void usage(FILE *out)
         "  han_rules convert FILE\n"
         "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
         "\n"
-        "  han_rules regret CSV --machine FILE [--rate WORD] [--show WHICH]\n"
+        "  han_rules regret CSV --machine FILE [--shape NODESxPPN] [--rate WORD] [--show WHICH]\n"
         "      How good the model's choice would be on that machine: what its picks take over what the best candidate\n"
-        "      takes, by a table of bench/candidates; of lines with that rate only. WHICH: far (the default) shows "
-        "each\n"
-        "      pick that takes more than 1.25 of the best one, all shows every pick.\n"
+        "      takes, by a table of bench/candidates; of lines with that shape and rate only. WHICH: far (the\n"
+        "      default) shows each pick that takes more than 1.25 of the best one, all shows every pick.\n"
         "\n"
         "Exit codes: 0 all is well, 1 a file is not, 2 bad arguments.\n",
         out);
@@ -349,10 +348,18 @@ static int run_explain(int count, char **arguments)
     return GOOD == rc ? explain(path, name, &machine, &input) : rc;
 }
 
+static bool is_shape(const char *word)
+{
+    static const char digits[] = "0123456789";
+    const size_t nodes = strspn(word, digits), ppn = 'x' == word[nodes] ? strspn(word + nodes + 1, digits) : 0;
+
+    return 0 < nodes && 0 < ppn && '\0' == word[nodes + 1 + ppn] && '0' != word[0] && '0' != word[nodes + 1];
+}
+
 static int run_regret(int count, char **arguments)
 {
-    enum { MACHINE, RATE, SHOW, OPTIONS };
-    static const char *const options[OPTIONS + 1] = { "--machine", "--rate", "--show", NULL };
+    enum { MACHINE, SHAPE, RATE, SHOW, OPTIONS };
+    static const char *const options[OPTIONS + 1] = { "--machine", "--shape", "--rate", "--show", NULL };
     const char *values[OPTIONS] = { [SHOW] = "far" }, *path = NULL;
     mca_coll_han_machine_t machine;
     int rc = read_options("regret", options, values, &path, count, arguments);
@@ -363,8 +370,11 @@ static int run_regret(int count, char **arguments)
     if (GOOD == rc && 0 != strcmp("far", values[SHOW]) && 0 != strcmp("all", values[SHOW])) {
         rc = bad_use("--show wants far or all, not ", values[SHOW]);
     }
+    if (GOOD == rc && NULL != values[SHAPE] && !is_shape(values[SHAPE])) {
+        rc = bad_use("--shape wants nodes and ranks of each, as 4x4, not ", values[SHAPE]);
+    }
     rc = GOOD == rc ? read_machine(values[MACHINE], &machine) : rc;
-    return GOOD == rc ? regret(path, &machine, values[RATE], 0 == strcmp("all", values[SHOW])) : rc;
+    return GOOD == rc ? regret(path, &machine, values[SHAPE], values[RATE], 0 == strcmp("all", values[SHOW])) : rc;
 }
 
 /* -- main -- */

@@ -25,10 +25,11 @@ int convert(const char *path);
  * Prints how good the model's choice is on a table of measured candidates.
  *
  * @param path of the table (bench/candidates)
+ * @param shape of the lines that count, as 4x4: nodes, and ranks of each; NULL: all
  * @param rate of the lines that count; NULL: all
  * @param all each pick is shown, not only those that are far from the best
  * @returns an exit code
  */
-int regret(const char *path, const mca_coll_han_machine_t *machine, const char *rate, bool all);
+int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all);
 
 #endif
