@@ -13,26 +13,25 @@
 static const struct {
     uint64_t most; /* MB/s */
     const char *rate;
-} rates[] = {
-    { 3, "1.25MB/s" }, { 32, "12.5MB/s" }, { 320, "125MB/s" }, { 3200, "1.25GB/s" }, { UINT64_MAX, "12.5GB/s" },
-};
-enum { RATES = sizeof(rates) / sizeof(rates[0]) };
+} rates[] = { { 3, "1.25MB/s" }, { 32, "12.5MB/s" }, { 320, "125MB/s" }, { 3200, "1.25GB/s" } };
 
 /*
  * By how soon a byte is there: messages that go past the kernel (InfiniBand, Slingshot, Omni-Path), and by TCP. By TCP
- * it is the processors that limit what is faster than 10 Gbit/s.
+ * processors are what limits above 2.5 Gbit/s, and what they do depends on what else they have to do: all that is
+ * faster is one class, between 10 and 40 Gbit/s.
  */
 static const struct {
     uint64_t trip; /* ps, at most */
     uint64_t eager;
-    int rates; /* that it has */
+    int rates;           /* of those above that it has, and ... */
+    const char *fastest; /* ... the rate of what is faster */
     const char *up;
 } networks[] = {
-    { 4000000, 8000, RATES, "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
-    { UINT64_MAX, 63 << 10, RATES - 1, "latency 10us overhead 4us 4us copy 5GB/s rendezvous 50us" },
+    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
+    { UINT64_MAX, 63 << 10, 3, "2.5GB/s", "latency 10us overhead 4us 4us copy 5GB/s rendezvous 50us" },
 };
 
-enum { UNKNOWN_RATE = 1250, LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
+enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
 
 /* Processors differ less than networks do. */
 static const char form[]
@@ -51,7 +50,7 @@ static uint64_t known(uint64_t fact, uint64_t otherwise)
 void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_coll_han_facts_t *facts)
 {
     const uint64_t trip = known(facts->trip, UINT64_MAX);
-    const uint64_t rate = 0 == facts->rate ? UNKNOWN_RATE : facts->rate / 1000000;
+    const uint64_t rate = known(facts->rate, UINT64_MAX) / 1000000;
     const uint64_t cores = known(facts->cores, MOST_CORES);
     mca_coll_han_text_error_t error;
     char text[HAN_MACHINE_TEXT];
@@ -60,10 +59,11 @@ void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_col
     while (networks[network].trip < trip) {
         ++network;
     }
-    while (link + 1 < networks[network].rates && rates[link].most < rate) {
+    while (link < networks[network].rates && rates[link].most < rate) {
         ++link;
     }
-    snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up, rates[link].rate,
+    snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up,
+             link < networks[network].rates ? rates[link].rate : networks[network].fastest,
              known(facts->eager[HAN_UP], networks[network].eager), cores < MOST_CORES ? cores : MOST_CORES,
              facts->shared ? " shared" : "");
     (void) mca_coll_han_machine_parse(machine, text, strlen(text), &error);

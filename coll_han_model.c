@@ -219,10 +219,29 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
     }
 }
 
+/* A message without data: what a receiver answers where a segment is under way until it is received. */
+static uint64_t answer_of(const struct call *call, mca_coll_han_level_id_t at)
+{
+    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
+
+    return level->send + level->recv;
+}
+
+/* What the busiest rank has to do for a segment, by what a message costs both processors between and inside nodes. */
+static uint64_t busiest_of(const struct shape *shape, uint64_t up, uint64_t low, uint64_t others, bool several)
+{
+    const uint64_t members = times(others, low / 2);
+
+    return sum(times(max(shape->root, shape->inner + several), up / 2), members);
+}
+
+/* As many segments at the end of a message are sent without an answer (coll_adapt_op.c). */
+enum { UNANSWERED = 3 };
+
 /*
  * A message along a tree of leaders, in segments, and from each leader to the ranks of its node (`below`), or the other
  * way round; `then` is what a receiver does with each KiB. Once the first segment is through, each of the others costs
- * what the busiest rank or link has to do for it.
+ * what the busiest rank or link has to do for it, the answers to all but the last ones included.
  */
 static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
 {
@@ -230,19 +249,21 @@ static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t 
     const uint64_t piece = piece_of(bytes, segment), pieces = 0 == bytes ? 1 : divide(bytes, piece);
     const uint64_t others = below ? call->ppn - 1 : 0, wire = of_bytes(piece, call->machine->levels[HAN_UP].rate);
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, HAN_LOW, piece, then);
-    const uint64_t members = times(others, low / 2);
-    const uint64_t root = sum(times(shape.root, up / 2), members);
-    const uint64_t inner = sum(times(shape.inner + (1 < call->nodes), up / 2), members);
-    const uint64_t rank = max(root, inner), link = times(max(shape.root, shape.inner), wire);
+    const uint64_t ask_up = answer_of(call, HAN_UP), ask_low = answer_of(call, HAN_LOW);
+    const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
+    const uint64_t rank = busiest_of(&shape, up, low, others, 1 < call->nodes);
+    const uint64_t answers = times(answered, busiest_of(&shape, ask_up, ask_low, others, 1 < call->nodes));
+    const uint64_t link = times(max(shape.root, shape.inner), wire), members = times(call->nodes, others);
     const uint64_t first
         = sum(times(shape.depth, flight_of(call, HAN_UP, piece, then)), times(shape.turns, max(up / 2, wire)));
     const uint64_t last = 0 == others ? 0 : sum(flight_of(call, HAN_LOW, piece, then), times(others - 1, low / 2));
 
     return (struct cost){
-        .path = sum(sum(first, last), times(pieces - 1, max(rank, link))),
+        .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), times(pieces - 1, link))),
         .hops = shape.depth + (0 < others),
-        .work = times(pieces, sum(times(call->nodes - 1, up), times(times(call->nodes, others), low))),
-        .rank = times(pieces, rank),
+        .work = sum(times(pieces, sum(times(call->nodes - 1, up), times(members, low))),
+                    times(answered, sum(times(call->nodes - 1, ask_up), times(members, ask_low)))),
+        .rank = sum(times(pieces, rank), answers),
         .link = times(pieces, link),
     };
 }
@@ -538,8 +559,35 @@ static struct cost flat_tree(const struct call *call, uint64_t then)
                 messages(call, HAN_LOW, call->bytes, then, times(call->nodes, call->ppn - 1), low.root, low.depth, 0));
 }
 
+/* From rank to next rank: of each node one receives from another node, and one sends there. */
+static struct cost along_chain(const struct call *call)
+{
+    const uint64_t others = call->ppn - 1, reduce = call->machine->reduce;
+
+    return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : 2, call->nodes - 1, 1),
+                messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
+                         times(call->nodes, others), 0));
+}
+
 /* What is known of the component that was there before: the usual algorithms, by the usual limits. */
 enum { SHORT_MESSAGE = 10000, SHORT_TOTAL = 80000 };
+
+/* Whether it goes by doubling: that is all that is done with what is short. */
+static bool goes_by_doubling(const struct call *call)
+{
+    switch (call->input->collective) {
+    case HAN_ALLREDUCE:
+    case HAN_BARRIER:
+        return SHORT_MESSAGE > call->bytes;
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return SHORT_TOTAL > times(call->bytes, call->ranks);
+    default:
+        return false;
+    }
+}
 
 static struct cost usual(const struct call *call)
 {
@@ -552,19 +600,14 @@ static struct cost usual(const struct call *call)
         return flat_tree(call, reduce);
     case HAN_ALLREDUCE:
     case HAN_BARRIER:
-        if (SHORT_MESSAGE > bytes) {
-            return doubled(call, bytes, false, reduce);
-        }
-        return around_ranks(call, divide(bytes, call->ranks), reduce / 2, 2);
+        return goes_by_doubling(call) ? doubled(call, bytes, false, reduce)
+                                      : around_ranks(call, divide(bytes, call->ranks), reduce / 2, 2);
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return both(
-            messages(call, HAN_UP, bytes, reduce, call->nodes - 1, 2, call->nodes - 1, 1),
-            messages(call, HAN_LOW, bytes, reduce, times(call->nodes, call->ppn - 1), 2, call->ranks - call->nodes, 0));
+        return along_chain(call);
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
-        return SHORT_TOTAL > times(bytes, call->ranks) ? doubled(call, bytes, true, 0)
-                                                       : around_ranks(call, bytes, 0, 1);
+        return goes_by_doubling(call) ? doubled(call, bytes, true, 0) : around_ranks(call, bytes, 0, 1);
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         return doubled(call, bytes, true, reduce);
@@ -574,14 +617,14 @@ static struct cost usual(const struct call *call)
 }
 
 /*
- * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one.
- * Nor is there much to choose among messages from all to all, but where they meet at a link.
+ * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one,
+ * and one for what is short. Nor is there much to choose among messages from all to all, but where they meet at a link.
  */
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = usual(call);
 
-    if (mca_coll_han_is_scan(call->input->collective)) {
+    if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)) {
         return cost;
     }
     if (from_all_to_all(call->input->collective)) {
@@ -643,12 +686,13 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .segment = up ? params->irs : params->ibs };
     const struct cost cost = cost_of(&call);
     const uint64_t cores = cores_of(&call), sharing = per_core(&call);
-    /* Who has a core for itself waits and sees. */
-    const uint64_t hop = 1 < sharing ? sum(machine->wake, times(sharing, machine->turn)) : 0;
+    /* Who has a core for itself waits and sees; else one wakes for the call, and the others of a core have their turns.
+     */
+    const uint64_t wake = 1 < sharing ? machine->wake : 0, hop = times(sharing - 1, machine->turn);
     const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
-    const uint64_t path = sum(cost.path, times(cost.hops, hop));
     const uint64_t busiest = max(max(cost.rank, cost.link), busy);
-    mca_coll_han_times_t result = { .single = max(path, max(busiest, sum(busy, hop))), .row = busiest };
+    const uint64_t path = sum(sum(max(cost.path, busy), times(cost.hops, hop)), wake);
+    mca_coll_han_times_t result = { .single = max(path, busiest), .row = busiest };
 
     if (synchronises(input->collective)) {
         /* Ranks that are done early begin the next one: a third of a path is no wait. */

@@ -167,7 +167,10 @@ static long wire_bytes(bool received)
     return sum;
 }
 
-/* With an uneven number of ranks on the nodes it stepped aside for a component that knows of no nodes. */
+/*
+ * With an uneven number of ranks on the nodes it stepped aside for a component that knows of no nodes. Told of links
+ * that are slow: on fast ones several copies may be faster.
+ */
 static void long_message_leaves_a_node_once(void)
 {
     enum { BYTES = 8 << 20 };

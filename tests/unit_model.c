@@ -177,6 +177,20 @@ static void test_rendezvous(void **state)
     assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 64 << 10)).single, UINT64_C(12891000000));
 }
 
+/* All segments but the last three are answered by a message without data. */
+static void test_answers(void **state)
+{
+    mca_coll_han_machine_t machine = machine_of(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 5 << 10);
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
+
+    (void) state;
+    machine.levels[HAN_UP].rate = 0;
+    /* the first is there after 10 + 18; four more take a rank 9 each, two answers 17 / 2 */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 28000000 + 4 * 9000000 + 17000000);
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 5 * 9000000 + 17000000);
+}
+
 /* Up to 256 bytes a message leaves at once, others take a request, as those to the two ranks of the root's node. */
 static void test_request(void **state)
 {
@@ -245,8 +259,24 @@ static void test_ranks_that_share_cores(void **state)
     machine.shared = true;
     machine.wake = 20000000;
     machine.turn = 5000000;
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 27000000 + 20000000 + 2 * 5000000);
+    /* One wakes, and the other one of its core has its turn. */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 27000000 + 20000000 + 5000000);
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 17000000); /* one does the work of both */
+}
+
+/* Nobody waits for less than what the core has to do: four messages, not one and half of each of three more. */
+static void test_work_of_a_shared_core(void **state)
+{
+    mca_coll_han_machine_t machine = machine_of(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 5, 0);
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
+
+    (void) state;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 6000000 + 3 * 2500000);
+    machine.cores = 1;
+    machine.wake = 20000000;
+    machine.turn = 5000000;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 4 * 5000000 + 20000000 + 4 * 5000000);
 }
 
 /* Two ranks, each with a tree. */
@@ -383,6 +413,32 @@ static void test_pick_beside_the_fallback(void **state)
     assert_int_equal(mca_coll_han_pick(others, 2, first[0]), 1);
 }
 
+/* The fallback's chain: of two ranks of a node each has one message between nodes at most; alone on a node, two. */
+static void test_chain(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+    const mca_coll_han_times_t pairs = times_of(ALONE, input_of(HAN_SCAN, 2, 2, 0), fallback),
+                               alone = times_of(ALONE, input_of(HAN_SCAN, 4, 1, 0), fallback);
+
+    (void) state;
+    assert_int_equal(pairs.single, 27000000 + 2 * 6000000);
+    assert_int_equal(pairs.row, 8500000 + 2500000);
+    assert_int_equal(alone.single, 3 * 27000000);
+    assert_int_equal(alone.row, 17000000);
+}
+
+/* What is short goes by doubling; of what is longer, the fallback's third is for what is not known of it. */
+static void test_what_is_known_of_the_fallback(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+
+    (void) state;
+    /* Each of two sends, and receives. */
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLREDUCE, 2, 1, 0), fallback).single, 27000000 + 17000000 / 2);
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLGATHER, 2, 1, 0), fallback).single, 27000000 + 17000000 / 2);
+    assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 0), fallback).single, 27000000 + 27000000 / 3);
+}
+
 static mca_coll_han_algorithm_id_t scans_by(int nodes, int ppn)
 {
     const mca_coll_han_input_t input = input_of(HAN_SCAN, nodes, ppn, 8);
@@ -414,12 +470,16 @@ int main(void)
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_one_message),
         cmocka_unit_test(test_rendezvous),
+        cmocka_unit_test(test_answers),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
+        cmocka_unit_test(test_work_of_a_shared_core),
         cmocka_unit_test(test_many_trees),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_pick_beside_the_fallback),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),

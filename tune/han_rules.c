@@ -33,7 +33,7 @@ static void usage(FILE *out)
         "      any candidate has; where it knows nothing, a built-in rule. K, M, G may follow bytes. ORDER:\n"
         "      consecutive (the default: every node holds consecutive ranks), scattered. FORM: blocking (the\n"
         "      default), nonblocking, persistent. --machine is as coll_han_machine: a FILE with a machine; none, no\n"
-        "      model; auto (the default) is TCP at 10 Gbit/s here, for nothing is measured.\n"
+        "      model; auto (the default) is TCP at 20 Gbit/s here, for nothing is measured.\n"
         "\n"
         "  han_rules builtin\n"
         "      Prints the built-in rules: to begin a file with.\n"
@@ -320,7 +320,7 @@ static int choose_machine(const char *word, mca_coll_han_machine_t *machine, con
     *name = word;
     if (0 == strcmp("auto", word)) {
         mca_coll_han_classes_machine(machine, &(mca_coll_han_facts_t){ 0 });
-        *name = "TCP at 10 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
+        *name = "TCP at 20 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
     } else if (0 == strcmp("none", word)) {
         *name = NULL;
     } else {
