@@ -26,6 +26,11 @@ die() {                             # die CODE MESSAGE
     exit "$code"
 }
 
+# A table as it is kept: each line tells the version and commit that it was measured with.
+add_version() {                     # add_version <TABLE
+    awk -v version="$("$HERE/../common/version.sh")" '{ print $0 "," (NR == 1 ? "version" : version) }'
+}
+
 # ---------------------------------------------------------------- options
 
 collectives=(bcast)

@@ -1021,7 +1021,7 @@ static void print_row(struct bench *b, const struct point *pt, int v, double med
         snprintf(wrong_text, sizeof(wrong_text), "%ld", pt->wrong[v]);
     }
     if (b->csv) {
-        fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s,%s\n", b->coll->name, pt->bytes, pt->reps, median,
+        fprintf(b->out, "%s,%zu,%d,%.2f,%.2f,%s,%s,%s,%s," HAN_VERSION_TEXT "\n", b->coll->name, pt->bytes, pt->reps, median,
                 minimum, bound_text, least_text, wrong_text, b->variants[v].name);
     } else {
         fprintf(b->out, "%10zu %6d %12.2f %12.2f %12s %7s %7s  %s\n", pt->bytes, pt->reps, median, minimum,
@@ -1035,7 +1035,7 @@ static void report(struct bench *b, const struct point *pt, int v, double *times
     int n = pt->reps;
 
     for (int i = 0; NULL != b->samples && i < n; ++i) {
-        fprintf(b->samples, "%s,%zu,%d,%d,%.2f,%s\n", b->coll->name, pt->bytes, b->offset + i,
+        fprintf(b->samples, "%s,%zu,%d,%d,%.2f,%s," HAN_VERSION_TEXT "\n", b->coll->name, pt->bytes, b->offset + i,
                 root_of(b, b->offset + i), times[i], b->variants[v].name);
     }
     if (NULL != b->samples) {
@@ -1621,10 +1621,10 @@ static int open_output(struct bench *b)
         }
     }
     if (0 == b->rank && b->csv) {
-        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant\n");
+        fprintf(b->out, "collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant,version\n");
     }
     if (NULL != b->samples) {
-        fprintf(b->samples, "collective,bytes,repetition,root,us,variant\n");
+        fprintf(b->samples, "collective,bytes,repetition,root,us,variant,version\n");
     }
     return agree(b, good);
 }

@@ -96,6 +96,14 @@ t_run 3 -- bcast --sizes 8,64K -i 21 -x 2 --csv --samples "$work/samples"
     END { exit rows != 4 }' "$work/out"
 t_result $? 'the minimum is positive and not above the median'
 
+version=$("$bench" --version)
+version=${version#*(HAN) }
+for table in out samples; do
+    awk -F, -v version="$version" 'NR == 1 { version_is_last = $NF == "version" } NR > 1 { good += $NF == version; ++lines }
+        END { exit !(version_is_last && lines > 3 && good == lines) }' "$work/$table"
+    t_result $? "each line of the ${table/out/table} has version and commit, as --version"
+done
+
 awk -F, 'NR > 1 && $6 == "calls=1" { ++n[$2]; ++root[$4] }
     END { exit n[8] != 21 || n[65536] != 21 || root[0] != 14 || root[1] != 14 || root[2] != 14 }' \
     "$work/samples"
@@ -225,8 +233,8 @@ t_compare --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic -
 t_result $? 'compare prints a row for each size and both clocks, with the speed-up'
 
 head -1 "$work/cmp.csv" 2>/dev/null | grep -qx \
-    'collective,nodes,ppn,map,rate,bytes,set,samples,median_us,min_us,q1_us,q3_us,bound_us,wrong,calls,least_us' &&
-    awk -F, -v rounds="$(t_rounds "$work/err")" 'NR > 1 { good += NF == 16 && $8 >= 3 * rounds && $10 <= $11 && $11 <= $9 && $9 <= $12 && $14 == 0; single += $15 == 1 }
+    'collective,nodes,ppn,map,rate,bytes,set,samples,median_us,min_us,q1_us,q3_us,bound_us,wrong,calls,least_us,version' &&
+    awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 17 && $17 == version && $8 >= 3 * rounds && $10 <= $11 && $11 <= $9 && $9 <= $12 && $14 == 0; single += $15 == 1 }
         END { exit NR != 13 || good != 12 || single != 6 }' "$work/cmp.csv"
 t_result $? 'compare writes the quartiles of both sets as CSV'
 
@@ -288,9 +296,9 @@ t_result $? 'compare names the sets that it knows'
 
 board=$here/../bench/board
 t_board() {                         # t_board LINE... -- OPTIONS: of a board with these lines
-    echo nodes,ppn,map,rate,collective,bytes,calls,ours_us,tuned_us,ompi_han_us,best_us,best,noise,bound_us >"$work/board.csv"
+    echo nodes,ppn,map,rate,collective,bytes,calls,ours_us,tuned_us,ompi_han_us,best_us,best,noise,bound_us,version >"$work/board.csv"
     while [[ $1 != -- ]]; do
-        echo "4,4,slot,none,$1" >>"$work/board.csv"
+        echo "4,4,slot,none,$1,0.1.0" >>"$work/board.csv"
         shift
     done
     shift

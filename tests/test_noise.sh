@@ -193,8 +193,8 @@ t_script noise --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours ba
 t_result $? 'noise prints time and slowdown of each set, for both collectives'
 
 head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
-    'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong' &&
-    awk -F, -v rounds="$(t_rounds "$work/err")" 'NR > 1 { good += NF == 15 && $6 == 65536 && $9 >= 3 * rounds && $12 <= $11 && $12 <= $10 && $15 == 0
+    'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong,version' &&
+    awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 16 && $16 == version && $6 == 65536 && $9 >= 3 * rounds && $12 <= $11 && $12 <= $10 && $15 == 0
                       good -= $8 == 0 && $13 != 0; if ($8 == 0) { base = $10 }
                       d = 100 * ($10 / base - 1) - $13; off = 0.1 + 0.5 * (1 + $10 / base) / base  # both rounded
                       good -= d > off || d < -off }
@@ -238,8 +238,8 @@ t_script pipelining --sets tuned --collective ibcast,ireduce_scatter_block --siz
 t_result $? 'pipelining prints a row for each size, with each way of segmenting'
 
 head -1 "$work/pipe.csv" 2>/dev/null | grep -qx \
-    'collective,nodes,ppn,map,rate,bytes,set,way,samples,median_us,min_us,MB_per_s,speedup,bound_us,wrong' &&
-    awk -F, -v rounds="$(t_rounds "$work/err")" 'NR > 1 { good += NF == 15 && ($6 == 8192 || $6 == 65536) && $9 >= 3 * rounds && $11 <= $10 && $15 == 0
+    'collective,nodes,ppn,map,rate,bytes,set,way,samples,median_us,min_us,MB_per_s,speedup,bound_us,wrong,version' &&
+    awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 16 && $16 == version && ($6 == 8192 || $6 == 65536) && $9 >= 3 * rounds && $11 <= $10 && $15 == 0
                       ways[$8] }
         END { exit NR != 17 || good != 16 || !("blocking" in ways) || !("16 KB each" in ways) }' "$work/pipe.csv"
 t_result $? 'pipelining writes all ways as CSV, by the size of the whole message'

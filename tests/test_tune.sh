@@ -60,6 +60,12 @@ says_once() {
     ((times == 1)) || fail "it says $times times: $1"
 }
 
+version() {                         # that of all compiled tools
+    local text
+    text=$("$build/tune/han_tune" --version)
+    echo "${text#*(HAN) }"
+}
+
 samples() {
     grep -cE '^(task|whole|builtin|fallback),' "$1/measurements.csv"
 }
@@ -75,6 +81,10 @@ a_search_writes_a_table() {
         grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$tmp/a.rules" || fail "no rule of $collective"
     done
     says 'about .*more where the machine is not quiet'
+    for table in measurements steps estimates choices; do
+        awk -F, -v version="$(version)" '/^#/ || $1 == "kind" { next } { ++lines; good += $NF == version }
+            END { exit !(lines > 0 && good == lines) }' "$tmp/a.rules.measured/$table.csv" || fail "$table.csv has lines without version"
+    done
     (($(grep -c '^task,2,2,allreduce' "$tmp/a.rules.measured/measurements.csv") > 20))
 }
 
@@ -363,10 +373,10 @@ candidates() {                      # candidates [OPTION OF mpirun...] -- OPTION
 candidates_of_all_collectives_are_timed() {
     candidates -- --bytes 8,64K --rounds 3 --rate fast
     ((status == 0)) || fail "exit code $status"
-    awk -F, '
-        NR == 1 { if ($0 != "nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds") exit 1; next }
+    awk -F, -v version="$(version)" '
+        NR == 1 { if ($0 != "nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version") exit 1; next }
         {
-            if (NF != 12 || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
+            if (NF != 13 || $13 != version || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
             if (!(($5, $6) in seen)) { seen[$5, $6] = 1; ++calls; if ($7 != "fallback" || $12 != 3) exit 1 }
             if ($11 != ($6 == 8 || $5 == "barrier" ? 50 : $5 ~ /^(bcast|reduce|allreduce|scan|exscan)$/ ? 20 : 10)) exit 1
             # What is slow stays for two rounds; for one, where that takes five seconds, as on a busy machine.

@@ -572,7 +572,7 @@ static void a_file_that_is_something_else_stays_as_it_is(void **state)
 {
     char longer[3000], is[4000], why[2 * TUNE_TEXT];
     const char *const others[]
-        = { "mine", "mine\n", "mine\nand yours", "# han_tune 2: here\nmine", longer, "# han_tune" };
+        = { "mine", "mine\n", "mine\nand yours", "# han_tune 3: here\nmine", longer, "# han_tune" };
     struct tune_store store;
 
     (void) state;

@@ -388,7 +388,7 @@ static void print_contest(const struct contest *contest, const struct job *job)
         char text[HAN_CANDIDATE_TEXT];
 
         printf(
-            "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu\n", machine->nodes, machine->ppn,
+            "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", machine->nodes, machine->ppn,
             machine->in_order ? "slot" : "node", job->options->rate, mca_coll_han_collective_names[contest->collective],
             contest->bytes, mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
             1e6 * tune_series_median(&contestant->series[SINGLE]), 1e6 * tune_series_median(&contestant->series[ROW]),
@@ -493,7 +493,7 @@ static int run_job(const struct options *options)
         return EXIT_USAGE;
     }
     if (0 == world_rank && options->header) {
-        printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds\n");
+        printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n");
     }
     look_at_machine(&job);
     for_all(&job, add_work);

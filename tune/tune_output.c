@@ -194,7 +194,7 @@ void tune_output_choices(const char *folder, const struct tune_choice *choices, 
                 mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
                 choice->builtin, choice->fallback, text);
         tune_config_text(&choice->config, text);
-        fprintf(file, "%s\n", text);
+        fprintf(file, "%s," HAN_VERSION_TEXT "\n", text);
     }
     if (NULL != file) {
         fclose(file);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_points.h"
 
+#include "common/tool_version.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -206,7 +208,7 @@ static void write_steps(struct tune_points *points, const struct tune_point *poi
     for (int leader = 0; leader < points->nodes; ++leader) {
         for (size_t step = 0; step < result->step_count; ++step) {
             tune_engine_task_name(points->engine, &point->run.config, result->tasks[step], name, sizeof(name));
-            fprintf(points->steps, "%d,%d,%s,%zu,%d,%zu,%s,%.9g,%s\n", points->nodes, points->ppn,
+            fprintf(points->steps, "%d,%d,%s,%zu,%d,%zu,%s,%.9g,%s," HAN_VERSION_TEXT "\n", points->nodes, points->ppn,
                     mca_coll_han_collective_names[point->run.config.collective], point->segments, leader, step, name,
                     result->steps[(size_t) leader * result->step_count + step], text);
         }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_search.h"
 
+#include "common/tool_version.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -375,9 +377,10 @@ static void write_estimates(const struct search *search, const char *folder)
 
             if (!isnan(value)) {
                 tune_config_text(config, text);
-                fprintf(file, "%s,%d,%d,%s,%zu,%.9g,%s\n", search->points.way->exhaustive ? "whole" : "task",
-                        search->space->nodes, search->space->ppn, mca_coll_han_collective_names[config->collective],
-                        message(search, config->collective, number), value, text);
+                fprintf(file, "%s,%d,%d,%s,%zu,%.9g,%s," HAN_VERSION_TEXT "\n",
+                        search->points.way->exhaustive ? "whole" : "task", search->space->nodes, search->space->ppn,
+                        mca_coll_han_collective_names[config->collective], message(search, config->collective, number),
+                        value, text);
             }
         }
     }

@@ -2,11 +2,13 @@
 /*
  * Measurements are kept as CSV, a line each, written at once: who is interrupted loses nothing. A text in front says
  * where they were made.
- *     # han_tune 2: MACHINE
- *     kind,nodes,ppn,collective,bytes,seconds,parameters
- *     task,4,4,bcast,655360,0.031,algorithm=pipeline fs=64K ...
+ *     # han_tune 3: MACHINE
+ *     kind,nodes,ppn,collective,bytes,seconds,parameters,version
+ *     task,4,4,bcast,655360,0.031,algorithm=pipeline fs=64K ...,0.1.0 (8c630abff)
  */
 #include "tune.h"
+
+#include "common/tool_version.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,8 +17,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define TITLE "# han_tune 2: "
-#define COLUMNS "kind,nodes,ppn,collective,bytes,seconds,parameters\n"
+#define TITLE "# han_tune 3: "
+#define COLUMNS "kind,nodes,ppn,collective,bytes,seconds,parameters,version\n"
 
 static const char *const kinds[TUNE_KIND_COUNT]
     = { [TUNE_TASK] = "task", [TUNE_WHOLE] = "whole", [TUNE_BUILTIN] = "builtin", [TUNE_FALLBACK] = "fallback" };
@@ -203,14 +205,14 @@ int tune_store_add(struct tune_store *store, struct tune_entry *entry, double se
     if (0 != tune_series_add(&entry->series, seconds)) {
         return -1;
     }
-    fprintf(store->file, "%s,%d,%d,%s,%zu,%.9g,%s\n", kinds[entry->kind], entry->nodes, entry->ppn,
+    fprintf(store->file, "%s,%d,%d,%s,%zu,%.9g,%s," HAN_VERSION_TEXT "\n", kinds[entry->kind], entry->nodes, entry->ppn,
             mca_coll_han_collective_names[entry->collective], entry->bytes, seconds, entry->parameters);
     return 0 == fflush(store->file) ? 0 : -1;
 }
 
 int tune_store_searched(struct tune_store *store, const char *mode, bool heuristics, double seconds)
 {
-    fprintf(store->file, "search,%s,%s,%.3f,%s\n", mode, heuristics ? "on" : "off", seconds,
+    fprintf(store->file, "search,%s,%s,%.3f,%s," HAN_VERSION_TEXT "\n", mode, heuristics ? "on" : "off", seconds,
             0 == store->resumed ? "from the beginning" : "resumed");
     return 0 == fflush(store->file) ? 0 : -1;
 }
