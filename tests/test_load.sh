@@ -90,6 +90,16 @@ test_unused() {                     # test_unused NAME HINT
         said "coll:[a-z]*: $1 is not used, for there is no such parameter; ${2}accepted: what ompi_info "
 }
 
+# The same in a file that Open MPI reads for the user; what the file has right is obeyed.
+test_unused_in_file() {
+    mkdir -p "$tmp/home/.openmpi" &&
+        printf '%s\n' '# mine' 'coll_han_verbose = 2' 'coll_han_bcast_algoritm = tree' 'coll_tuned_no_such = 1' \
+            >"$tmp/home/.openmpi/mca-params.conf" || return 1
+    HOME=$tmp/home run -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && said 'coll:han: .*bcast, 4 bytes' &&
+        [[ $(grep -c 'is not used' "$tmp/err") == 1 ]] &&
+        said "coll:han: $tmp/home/.openmpi/mca-params.conf:3: coll_han_bcast_algoritm is not used, .*; is it coll_han_bcast_algorithm\? "
+}
+
 test_obeyed() {                     # test_obeyed VARIABLE VALUE PATTERN
     run --mca "$1" "$2" --mca coll_han_verbose 2 -- "$tmp/load_mpi_t" && said "bcast, 100000 bytes: .*$3"
 }
@@ -300,6 +310,7 @@ done
 test_all_bad_values
 t_check "a parameter's name with a letter missing: one line, with the name" \
     test_unused coll_han_bcast_algoritm 'is it coll_han_bcast_algorithm\? '
+t_check "the same in mca-params.conf, with file and line" test_unused_in_file
 t_check "the same of adapt" test_unused coll_adapt_priorty 'is it coll_adapt_priority\? '
 t_check "the same of solo" test_unused coll_solo_start_at 'is it coll_solo_start\? '
 t_check "a parameter that is like none: one line" test_unused coll_han_go_faster ''
