@@ -471,6 +471,10 @@ void mca_coll_han_entry_install(han_module_t *module);
 /** Keeps what did the collectives until now; false where one of them had nobody. */
 bool mca_coll_han_entry_save(han_module_t *module, const ompi_communicator_t *comm);
 
+/** Whether blocking calls come to the module: components with a higher priority are enabled later, and called before.
+ */
+bool mca_coll_han_entry_is_called(const han_module_t *module, mca_coll_han_collective_t collective);
+
 /** Lets go of what save has kept. */
 void mca_coll_han_entry_forget(han_module_t *module);
 

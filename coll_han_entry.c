@@ -79,6 +79,11 @@ bool mca_coll_han_entry_save(han_module_t *module, const ompi_communicator_t *co
     return complete;
 }
 
+bool mca_coll_han_entry_is_called(const han_module_t *module, mca_coll_han_collective_t collective)
+{
+    return &module->super == coll_fallback_module(&slots[collective][HAN_BLOCKING], module->comm);
+}
+
 void mca_coll_han_entry_forget(han_module_t *module)
 {
     for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {

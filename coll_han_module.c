@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
@@ -84,10 +85,14 @@ static mca_coll_adapt_event_module_t *find_adapt(const ompi_communicator_t *comm
     return NULL;
 }
 
+/* Of MPI_COMM_WORLD, until MPI_Init has enabled all other modules, too. */
+static const han_module_t *first_module;
+
 static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     han_module_t *module = (han_module_t *) base;
     const bool complete = mca_coll_han_entry_save(module, comm);
+    int rc = OMPI_SUCCESS;
 
     module->adapt = find_adapt(comm);
     if (NULL != module->adapt) {
@@ -96,7 +101,11 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
     if (!complete) {
         return OMPI_ERR_NOT_AVAILABLE;
     }
-    return MPI_COMM_WORLD == comm ? mca_coll_han_table_settle_job(module) : OMPI_SUCCESS;
+    if (MPI_COMM_WORLD == comm) {
+        rc = mca_coll_han_table_settle_job(module);
+        first_module = OMPI_SUCCESS == rc ? module : NULL; /* else nobody keeps it */
+    }
+    return rc;
 }
 
 /* The sub-communicators go before the communicator does, while everything that they use is still there. */
@@ -146,10 +155,61 @@ static mca_coll_base_module_t *decline(ompi_communicator_t *comm, const char *wh
     return NULL;
 }
 
+/* Adds a word to a list; what does not fit is left out. */
+static void list(char *words, size_t room, const char *word)
+{
+    const size_t used = strlen(words);
+
+    snprintf(words + used, room - used, "%s%s", 0 == used ? "" : ", ", word);
+}
+
+/* Components that may be enabled after HAN. */
+static void list_above(char *words, size_t room)
+{
+    mca_base_component_list_item_t *item;
+
+    OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components, mca_base_component_list_item_t)
+    {
+        const char *name = item->cli_component->mca_component_name;
+        const mca_base_var_t *priority;
+        char word[MCA_BASE_MAX_COMPONENT_NAME_LEN + 16];
+
+        if (OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", name, "priority"), &priority)
+            && MCA_BASE_VAR_TYPE_INT == priority->mbv_type
+            && mca_coll_han_component.priority < priority->mbv_storage->intval) {
+            snprintf(word, sizeof(word), "%s %d", name, priority->mbv_storage->intval);
+            list(words, room, word);
+        }
+    }
+}
+
+/* Tells users who want to know that HAN's functions are not the ones that are called. */
+static void say_called_before(const han_module_t *module)
+{
+    char collectives[512] = "", above[512] = "";
+
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        if (!mca_coll_han_entry_is_called(module, (mca_coll_han_collective_t) i)) {
+            list(collectives, sizeof(collectives), mca_coll_han_collective_names[i]);
+        }
+    }
+    if ('\0' != collectives[0] && 0 == ompi_comm_rank(module->comm)) {
+        list_above(above, sizeof(above));
+        HAN_VERBOSE(
+            1,
+            "coll:han: %s: another component is called before HAN for %s; priorities above %d (coll_han_priority): %s",
+            module->comm->c_name, collectives, mca_coll_han_component.priority, above);
+    }
+}
+
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority)
 {
     han_module_t *module;
 
+    if (MPI_COMM_SELF == comm && NULL != first_module) {
+        say_called_before(first_module);
+        first_module = NULL;
+    }
     if (OMPI_COMM_IS_INTER(comm)) {
         return decline(comm, "it is an intercommunicator");
     }

@@ -27,6 +27,16 @@ typedef struct coll_fallback_slot_t {
         offsetof(mca_coll_base_comm_coll_t, coll_##name), offsetof(mca_coll_base_comm_coll_t, coll_##name##_module)    \
     }
 
+/** The module that does a collective on a communicator now; NULL: none. */
+static inline mca_coll_base_module_t *coll_fallback_module(const coll_fallback_slot_t *slot,
+                                                           const ompi_communicator_t *comm)
+{
+    mca_coll_base_module_t *module;
+
+    memcpy(&module, (const char *) comm->c_coll + slot->module, sizeof(module));
+    return module;
+}
+
 /**
  * Keeps a function and its module, which is retained.
  *
@@ -36,11 +46,10 @@ typedef struct coll_fallback_slot_t {
 static inline bool coll_fallback_save(const coll_fallback_slot_t *slot, const ompi_communicator_t *comm, void *function,
                                       mca_coll_base_module_t **module)
 {
-    const char *table = (const char *) comm->c_coll;
     void (*found)(void);
 
-    memcpy(&found, table + slot->function, sizeof(found));
-    memcpy(module, table + slot->module, sizeof(*module));
+    memcpy(&found, (const char *) comm->c_coll + slot->function, sizeof(found));
+    *module = coll_fallback_module(slot, comm);
     if (NULL == found || NULL == *module) {
         found = NULL;
         *module = NULL;

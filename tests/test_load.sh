@@ -278,6 +278,11 @@ test_tells_declined() {             # test_tells_declined WHY OPTIONS...
         [[ $(grep -c "coll:han: MPI_COMM_WORLD (cid 0): 4 ranks; not used: $1$" "$tmp/err") == 1 ]] && ! said 'up: '
 }
 
+test_tells_called_before() {        # test_tells_called_before LINES PATTERN OPTIONS...
+    run "${@:3}" --mca coll_han_verbose 1 -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" &&
+        [[ $(grep -c 'called before HAN' "$tmp/err") == "$1" ]] && said "coll:han: MPI_COMM_WORLD: $2"
+}
+
 test_silent() {
     run -- "$tmp/load_collectives" && [[ ! -s $tmp/err ]]
 }
@@ -326,6 +331,9 @@ t_check "verbose 1 tells of sockets" test_tells_sockets
 t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
 t_check "verbose 1 tells whose component it is" test_tells_version
 t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
+t_check "verbose 1 tells what another component does instead" test_tells_called_before 1 \
+    'another component is called before HAN for bcast, .*; priorities above [0-9]+ \(coll_han_priority\): .*tuned 100' --mca coll_tuned_priority 100
+t_check "verbose 1 tells of no other component where HAN is called" test_tells_called_before 0 'measured in '
 t_check "verbose 1 tells that HAN is switched off" test_tells_declined 'coll_han_priority is not above 0' --mca coll_han_priority 0
 t_check "verbose 2 tells of a call, and why" test_tells_call \
     'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z ]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(the cost model\)' --mca coll_han_start 0
