@@ -12,6 +12,38 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define PTRACE_SCOPE "/proc/sys/kernel/yama/ptrace_scope"
+
+/*
+ * A kernel with Yama may allow copies between those only that have agreed to be traced. btl/vader and UCX agree in
+ * MPI_Init, where they are in use; to agree once more would undo what they, or a debugger, have said.
+ */
+static int ptrace_scope(void)
+{
+    FILE *const file = fopen(PTRACE_SCOPE, "re");
+    int scope = 0;
+
+    if (NULL != file) {
+        if (1 != fscanf(file, "%d", &scope)) {
+            scope = 0;
+        }
+        fclose(file);
+    }
+    return scope;
+}
+
+static void say_refused(char why[SOLO_FAILURE_TEXT], const char *function, int error)
+{
+    const int scope = EPERM == error ? ptrace_scope() : 0;
+
+    if (0 < scope) {
+        snprintf(why, SOLO_FAILURE_TEXT, "%s: %s; " PTRACE_SCOPE " is %d, with 0 it is permitted", function,
+                 strerror(error), scope);
+    } else {
+        snprintf(why, SOLO_FAILURE_TEXT, "%s: %s", function, 0 == error ? "another process" : strerror(error));
+    }
+}
+
 /* Whether this rank may copy from and to all others: it reads their numbers, and writes them back. */
 static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_FAILURE_TEXT])
 {
@@ -24,14 +56,18 @@ static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_
         uint64_t found = 0;
         struct iovec here = { &found, sizeof(found) };
         struct iovec there = { (void *) (uintptr_t) area->probe, sizeof(found) };
-        const bool copied
-            = sizeof(found) == (size_t) TEMP_FAILURE_RETRY(process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0));
 
-        if (!copied || found != area->token
-            || sizeof(found)
-                   != (size_t) TEMP_FAILURE_RETRY(process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0))) {
-            snprintf(why, SOLO_FAILURE_TEXT, "process_vm_%s: %s", copied && found == area->token ? "writev" : "readv",
-                     copied && found != area->token ? "another process" : strerror(errno));
+        if (sizeof(found) != (size_t) TEMP_FAILURE_RETRY(process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0))) {
+            say_refused(why, "process_vm_readv", errno);
+            return false;
+        }
+        if (found != area->token) {
+            say_refused(why, "process_vm_readv", 0);
+            return false;
+        }
+        if (sizeof(found)
+            != (size_t) TEMP_FAILURE_RETRY(process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0))) {
+            say_refused(why, "process_vm_writev", errno);
             return false;
         }
     }
