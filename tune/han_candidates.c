@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * han_candidates: times everything that HAN can do, side by side in one job, by two clocks. See --help.
- *
- * A round times each candidate once by each clock, in an order of its own, so that what the machine does meanwhile
- * meets all alike. From round to round only those stay that may still be the best by one of the clocks: who is far
- * behind need not be known as exactly.
  */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_han_candidates.h"
 #include "common/tool_version.h"
-#include "tune_engine.h"
+#include "tune_contest.h"
 #include "tune_options.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2 };
 
-/*
- * How far behind the best a candidate may be and stay: after the first round that is judged, the next, all others. The
- * first of all is judged by where it takes so long that no short disturbance can be the cause.
- */
-static const double stay_within[] = { 2.0, 1.5, 1.25 };
-enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1, LONG_ROUND = 5 /* seconds */ };
-
 /* What a round behind the first one takes of its time, about. */
 static const double LATER_ROUND = 0.4;
-
-enum clock { SINGLE, ROW, CLOCK_COUNT };
 
 struct options {
     mca_coll_han_collective_t collectives[HAN_COLLECTIVE_COUNT];
@@ -60,25 +46,6 @@ static const char usage[]
       "Numbers of bytes may be followed by K or M. Root is rank 0. Each result is compared with that without HAN: the\n"
       "column \"wrong\" counts the ranks where it differs. Exit code 0; 1 where one did, or a call failed; 2 bad "
       "input.\n";
-
-/* A candidate that is timed. */
-struct contestant {
-    mca_coll_han_params_t params;
-    struct tune_series series[CLOCK_COUNT];
-    int wrong; /* ranks */
-    bool out;  /* not timed any more */
-};
-
-/* What is timed at one size. */
-struct contest {
-    mca_coll_han_collective_t collective;
-    size_t bytes;
-    int calls;      /* in a row */
-    int judged;     /* rounds after which the slow ones went */
-    double seconds; /* of the last round */
-    struct contestant *contestants;
-    long count;
-};
 
 /* All of them, for the time that is left. */
 struct progress {
@@ -186,213 +153,21 @@ static struct options defaults(void)
     return options;
 }
 
-/* ---- a contest ---- */
-
-/* A rank without memory ends the job: the others would wait for it. */
-static void need_memory(bool there)
-{
-    if (!there) {
-        fprintf(stderr, "han_candidates: rank %d has no memory left\n", world_rank);
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILED);
-    }
-}
-
-/* All zero; to be freed. */
-static void *allocate(long count, size_t size)
-{
-    void *memory = calloc((size_t) count, size);
-
-    need_memory(NULL != memory);
-    return memory;
-}
-
-/* Bytes of the larger of a rank's buffers. */
-static size_t held_bytes(mca_coll_han_collective_t collective, size_t bytes)
-{
-    switch (collective) {
-    case HAN_BARRIER:
-        return 0;
-    case HAN_BCAST:
-    case HAN_REDUCE:
-    case HAN_ALLREDUCE:
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return bytes;
-    default:
-        return bytes * (size_t) world_size;
-    }
-}
-
-/* Collective. */
-static void look_at_machine(struct job *job)
-{
-    static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
-    mca_coll_han_candidates_t *machine = &job->machine;
-
-    tune_engine_shape(job->engine, &machine->input.nodes, &machine->input.ppn);
-    machine->input.in_order = tune_engine_in_order(job->engine);
-    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
-        /* Alone on its node, a rank has nothing to do there, whoever does it. */
-        if (tune_engine_has(job->engine, HAN_LOW, lows[i]) && (1 < machine->input.ppn || 0 == machine->low_count)) {
-            machine->lows[machine->low_count++] = lows[i];
-        }
-    }
-}
-
-static void open_contest(struct contest *contest, const mca_coll_han_candidates_t *machine,
-                         mca_coll_han_collective_t collective, size_t bytes)
-{
-    mca_coll_han_candidates_t what = *machine;
-    mca_coll_han_params_t *params;
-
-    *contest = (struct contest){ .collective = collective,
-                                 .bytes = bytes,
-                                 .calls = tune_engine_calls(held_bytes(collective, bytes)) };
-    what.input = mca_coll_han_input_good(collective);
-    what.input.nodes = machine->input.nodes;
-    what.input.ppn = machine->input.ppn;
-    what.input.in_order = machine->input.in_order;
-    what.input.bytes = bytes;
-    contest->count = mca_coll_han_candidates_make(&what, &params);
-    need_memory(0 <= contest->count);
-    contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
-    for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].params = params[i];
-    }
-    free(params);
-}
-
-static void close_contest(struct contest *contest)
-{
-    for (long i = 0; i < contest->count; ++i) {
-        for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
-            tune_series_free(&contest->contestants[i].series[clock]);
-        }
-    }
-    free(contest->contestants);
-}
-
-/* Each result is looked at once; that warms up, too. Returns how many are wrong, on all ranks. */
-static int check_contest(struct contest *contest, struct tune_engine *engine)
-{
-    const size_t held = held_bytes(contest->collective, contest->bytes);
-    const bool expected = tune_engine_expect(engine, contest->collective, contest->bytes, held);
-    int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
-
-    for (long i = 0; i < contest->count; ++i) {
-        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].params, contest->bytes)
-                   || !expected;
-    }
-    MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].wrong = wrong[i];
-        sum += wrong[i];
-    }
-    free(wrong);
-    return sum;
-}
-
-/* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */
-static void shuffle(long *order, long count, int round)
-{
-    unsigned state = 12345u + 7919u * (unsigned) round;
-
-    for (long i = 0; i < count; ++i) {
-        long j;
-
-        state = 1664525u * state + 1013904223u;
-        j = (long) ((state >> 8) % (unsigned) (i + 1));
-        order[i] = order[j];
-        order[j] = i;
-    }
-}
-
-/* Times of this rank become those of the slowest. -1 where a call failed, on all ranks. */
-static int run_round(struct contest *contest, struct tune_engine *engine, int round)
-{
-    const long count = contest->count;
-    double *seconds = allocate(count * CLOCK_COUNT, sizeof(*seconds));
-    long *order = allocate(count, sizeof(*order));
-    int rc = 0;
-
-    shuffle(order, count, round);
-    for (long k = 0; k < count * CLOCK_COUNT; ++k) {
-        const long i = order[k / CLOCK_COUNT];
-        const int clock = (int) ((k + round) % CLOCK_COUNT), calls = SINGLE == clock ? 1 : contest->calls;
-
-        if (!contest->contestants[i].out) {
-            const double time
-                = tune_engine_time(engine, contest->collective, &contest->contestants[i].params, contest->bytes, calls);
-
-            seconds[CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
-        }
-    }
-    MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * CLOCK_COUNT), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    contest->seconds = 0;
-    for (long i = 0; i < count; ++i) {
-        for (int clock = 0; clock < CLOCK_COUNT && !contest->contestants[i].out; ++clock) {
-            const double slowest = seconds[CLOCK_COUNT * i + clock];
-
-            rc = isinf(slowest) ? -1 : rc;
-            contest->seconds += slowest * (SINGLE == clock ? 1 : contest->calls);
-            need_memory(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
-        }
-    }
-    free(seconds);
-    free(order);
-    return rc;
-}
-
-/* By its fastest round, so that a disturbance throws nobody out. */
-static bool stays(const struct contestant *contestant, const double most[CLOCK_COUNT])
-{
-    for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
-        const struct tune_series *series = &contestant->series[clock];
-
-        for (size_t i = 0; i < series->count; ++i) {
-            if (series->samples[i] <= most[clock]) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* After a round. The fallback stays, whatever it takes. */
-static void drop_slow(struct contest *contest, int round)
-{
-    double most[CLOCK_COUNT];
-
-    if (0 == round && LONG_ROUND > contest->seconds) {
-        return;
-    }
-    for (int clock = 0; clock < CLOCK_COUNT; ++clock) {
-        most[clock] = INFINITY;
-        for (long i = 0; i < contest->count; ++i) {
-            most[clock] = fmin(most[clock], tune_series_median(&contest->contestants[i].series[clock]));
-        }
-        most[clock] *= stay_within[contest->judged];
-    }
-    contest->judged += LAST_STAY > contest->judged;
-    for (long i = 1; i < contest->count; ++i) {
-        contest->contestants[i].out = contest->contestants[i].out || !stays(&contest->contestants[i], most);
-    }
-}
-
-static void print_contest(const struct contest *contest, const struct job *job)
+static void print_contest(const struct tune_contest *contest, const struct job *job)
 {
     const mca_coll_han_input_t *machine = &job->machine.input;
 
     for (long i = 0; i < contest->count; ++i) {
-        const struct contestant *contestant = &contest->contestants[i];
+        const struct tune_contestant *contestant = &contest->contestants[i];
         char text[HAN_CANDIDATE_TEXT];
 
-        printf(
-            "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", machine->nodes, machine->ppn,
-            machine->in_order ? "slot" : "node", job->options->rate, mca_coll_han_collective_names[contest->collective],
-            contest->bytes, mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
-            1e6 * tune_series_median(&contestant->series[SINGLE]), 1e6 * tune_series_median(&contestant->series[ROW]),
-            contestant->wrong, contest->calls, contestant->series[SINGLE].count);
+        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", machine->nodes, machine->ppn,
+               machine->in_order ? "slot" : "node", job->options->rate,
+               mca_coll_han_collective_names[contest->collective], contest->bytes,
+               mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
+               1e6 * tune_series_median(&contestant->series[TUNE_SINGLE]),
+               1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
+               contestant->series[TUNE_SINGLE].count);
     }
     fflush(stdout);
 }
@@ -400,13 +175,13 @@ static void print_contest(const struct contest *contest, const struct job *job)
 /* ---- all of them ---- */
 
 /* What a round of a contest takes, about: bytes, and what a short message is worth. */
-static double work_of(const struct contest *contest)
+static double work_of(const struct tune_contest *contest)
 {
     return (double) contest->count * (1 + contest->calls)
-           * ((double) held_bytes(contest->collective, contest->bytes) + 20000.0);
+           * ((double) tune_contest_held(contest->collective, contest->bytes, world_size) + 20000.0);
 }
 
-static void tell(struct job *job, const struct contest *contest, int round)
+static void tell(struct job *job, const struct tune_contest *contest, int round)
 {
     struct progress *progress = &job->progress;
     const double now = MPI_Wtime();
@@ -420,23 +195,23 @@ static void tell(struct job *job, const struct contest *contest, int round)
             (now - progress->begin) * (progress->all - progress->done) / progress->done);
 }
 
-static int add_work(struct contest *contest, struct job *job)
+static int add_work(struct tune_contest *contest, struct job *job)
 {
     job->progress.all += work_of(contest);
     return 0;
 }
 
 /* 0, 1: a result differs, -1: a call failed. */
-static int hold(struct contest *contest, struct job *job)
+static int hold(struct tune_contest *contest, struct job *job)
 {
     const int rounds = job->options->rounds;
-    const int wrong = check_contest(contest, job->engine);
+    const int wrong = tune_contest_check(contest);
     int rc = 0;
 
     for (int round = 0; round < rounds && 0 == rc; ++round) {
         tell(job, contest, round);
-        rc = run_round(contest, job->engine, round);
-        drop_slow(contest, round);
+        rc = tune_contest_round(contest, round);
+        tune_contest_drop(contest, round);
         job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {
@@ -446,7 +221,7 @@ static int hold(struct contest *contest, struct job *job)
 }
 
 /* Each collective at each size; a barrier has one. Returns the worst that visit does. */
-static int for_all(struct job *job, int (*visit)(struct contest *, struct job *))
+static int for_all(struct job *job, int (*visit)(struct tune_contest *, struct job *))
 {
     const struct options *options = job->options;
     int worst = 0;
@@ -455,12 +230,13 @@ static int for_all(struct job *job, int (*visit)(struct contest *, struct job *)
         const bool sized = HAN_BARRIER != options->collectives[c];
 
         for (int s = 0; s < (sized ? options->size_count : 1); ++s) {
-            struct contest contest;
+            struct tune_contest contest;
             int rc;
 
-            open_contest(&contest, &job->machine, options->collectives[c], sized ? options->sizes[s] : 0);
+            tune_contest_open(&contest, job->engine, &job->machine, options->collectives[c],
+                              sized ? options->sizes[s] : 0);
             rc = visit(&contest, job);
-            close_contest(&contest);
+            tune_contest_close(&contest);
             if (0 > rc) {
                 return -1;
             }
@@ -479,7 +255,7 @@ static int run_job(const struct options *options)
 
     for (int c = 0; c < options->collective_count; ++c) {
         for (int s = 0; s < options->size_count; ++s) {
-            const size_t held = held_bytes(options->collectives[c], options->sizes[s]);
+            const size_t held = tune_contest_held(options->collectives[c], options->sizes[s], world_size);
 
             most = held > most ? held : most;
         }
@@ -495,7 +271,7 @@ static int run_job(const struct options *options)
     if (0 == world_rank && options->header) {
         printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n");
     }
-    look_at_machine(&job);
+    tune_contest_machine(job.engine, &job.machine);
     for_all(&job, add_work);
     job.progress.begin = MPI_Wtime();
     job.progress.told = job.progress.begin - TELL_SECONDS;

@@ -34,6 +34,11 @@ int tune_complain(const char *format, ...)
     return -1;
 }
 
+void tune_complain_here(const char *what)
+{
+    fprintf(stderr, "%s: rank %d: %s\n", speaker.program, speaker.rank, what);
+}
+
 bool tune_get_bytes(const char **text, size_t *bytes)
 {
     char *end;

@@ -16,6 +16,9 @@ void tune_options_speaker(const char *program, int rank);
 /** Says what is wrong. Returns -1. */
 int tune_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** The same from any rank, which tells its number. */
+void tune_complain_here(const char *what);
+
 /** Reads a number of bytes, up to 2 GiB, K or M may follow; text is moved behind it. */
 bool tune_get_bytes(const char **text, size_t *bytes);
 

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tune_contest.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune_options.h"
+
+/*
+ * How far behind the best a candidate may be and stay: after the first round that is judged, the next, all others. The
+ * first of all is judged by where it takes so long that no short disturbance can be the cause.
+ */
+static const double stay_within[] = { 2.0, 1.5, 1.25 };
+enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1, LONG_ROUND = 5 /* seconds */ };
+
+static void need_memory(bool there)
+{
+    if (!there) {
+        tune_complain_here("no memory is left");
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+}
+
+/* All zero; to be freed. */
+static void *allocate(long count, size_t size)
+{
+    void *memory = calloc((size_t) count, size);
+
+    need_memory(NULL != memory);
+    return memory;
+}
+
+size_t tune_contest_held(mca_coll_han_collective_t collective, size_t bytes, int ranks)
+{
+    switch (collective) {
+    case HAN_BARRIER:
+        return 0;
+    case HAN_BCAST:
+    case HAN_REDUCE:
+    case HAN_ALLREDUCE:
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return bytes;
+    default:
+        return bytes * (size_t) ranks;
+    }
+}
+
+/* What a rank holds of it. */
+static size_t held_bytes(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes)
+{
+    int ranks;
+
+    MPI_Comm_size(tune_engine_comm(engine), &ranks);
+    return tune_contest_held(collective, bytes, ranks);
+}
+
+void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine)
+{
+    static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
+
+    memset(machine, 0, sizeof(*machine));
+    tune_engine_shape(engine, &machine->input.nodes, &machine->input.ppn);
+    machine->input.in_order = tune_engine_in_order(engine);
+    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
+        /* Alone on its node, a rank has nothing to do there, whoever does it. */
+        if (tune_engine_has(engine, HAN_LOW, lows[i]) && (1 < machine->input.ppn || 0 == machine->low_count)) {
+            machine->lows[machine->low_count++] = lows[i];
+        }
+    }
+}
+
+void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
+                       const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes)
+{
+    mca_coll_han_candidates_t what = *machine;
+    mca_coll_han_params_t *params;
+
+    *contest = (struct tune_contest){ .engine = engine,
+                                      .collective = collective,
+                                      .bytes = bytes,
+                                      .calls = tune_engine_calls(held_bytes(engine, collective, bytes)) };
+    what.input = mca_coll_han_input_good(collective);
+    what.input.nodes = machine->input.nodes;
+    what.input.ppn = machine->input.ppn;
+    what.input.in_order = machine->input.in_order;
+    what.input.bytes = bytes;
+    contest->count = mca_coll_han_candidates_make(&what, &params);
+    need_memory(0 <= contest->count);
+    contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
+    for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].params = params[i];
+    }
+    free(params);
+}
+
+void tune_contest_close(struct tune_contest *contest)
+{
+    for (long i = 0; i < contest->count; ++i) {
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+            tune_series_free(&contest->contestants[i].series[clock]);
+        }
+    }
+    free(contest->contestants);
+}
+
+int tune_contest_check(struct tune_contest *contest)
+{
+    struct tune_engine *const engine = contest->engine;
+    const size_t held = held_bytes(engine, contest->collective, contest->bytes);
+    const bool expected = tune_engine_expect(engine, contest->collective, contest->bytes, held);
+    int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
+
+    for (long i = 0; i < contest->count; ++i) {
+        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].params, contest->bytes)
+                   || !expected;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, tune_engine_comm(engine));
+    for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].wrong = wrong[i];
+        sum += wrong[i];
+    }
+    free(wrong);
+    return sum;
+}
+
+/* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */
+static void shuffle(long *order, long count, int round)
+{
+    unsigned state = 12345u + 7919u * (unsigned) round;
+
+    for (long i = 0; i < count; ++i) {
+        long j;
+
+        state = 1664525u * state + 1013904223u;
+        j = (long) ((state >> 8) % (unsigned) (i + 1));
+        order[i] = order[j];
+        order[j] = i;
+    }
+}
+
+int tune_contest_round(struct tune_contest *contest, int round)
+{
+    struct tune_engine *const engine = contest->engine;
+    const long count = contest->count;
+    double *seconds = allocate(count * TUNE_CLOCK_COUNT, sizeof(*seconds));
+    long *order = allocate(count, sizeof(*order));
+    int rc = 0;
+
+    shuffle(order, count, round);
+    for (long k = 0; k < count * TUNE_CLOCK_COUNT; ++k) {
+        const long i = order[k / TUNE_CLOCK_COUNT];
+        const int clock = (int) ((k + round) % TUNE_CLOCK_COUNT), calls = TUNE_SINGLE == clock ? 1 : contest->calls;
+
+        if (!contest->contestants[i].out) {
+            const double time
+                = tune_engine_time(engine, contest->collective, &contest->contestants[i].params, contest->bytes, calls);
+
+            seconds[TUNE_CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
+        }
+    }
+    MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * TUNE_CLOCK_COUNT), MPI_DOUBLE, MPI_MAX,
+                  tune_engine_comm(engine));
+    contest->seconds = 0;
+    for (long i = 0; i < count; ++i) {
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT && !contest->contestants[i].out; ++clock) {
+            const double slowest = seconds[TUNE_CLOCK_COUNT * i + clock];
+
+            rc = isinf(slowest) ? -1 : rc;
+            contest->seconds += slowest * (TUNE_SINGLE == clock ? 1 : contest->calls);
+            need_memory(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
+        }
+    }
+    free(seconds);
+    free(order);
+    return rc;
+}
+
+/* By its fastest round, so that a disturbance throws nobody out. */
+static bool stays(const struct tune_contestant *contestant, const double most[TUNE_CLOCK_COUNT])
+{
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        const struct tune_series *series = &contestant->series[clock];
+
+        for (size_t i = 0; i < series->count; ++i) {
+            if (series->samples[i] <= most[clock]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+void tune_contest_drop(struct tune_contest *contest, int round)
+{
+    double most[TUNE_CLOCK_COUNT];
+
+    if (0 == round && LONG_ROUND > contest->seconds) {
+        return;
+    }
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        most[clock] = INFINITY;
+        for (long i = 0; i < contest->count; ++i) {
+            most[clock] = fmin(most[clock], tune_series_median(&contest->contestants[i].series[clock]));
+        }
+        most[clock] *= stay_within[contest->judged];
+    }
+    contest->judged += LAST_STAY > contest->judged;
+    for (long i = 1; i < contest->count; ++i) {
+        contest->contestants[i].out = contest->contestants[i].out || !stays(&contest->contestants[i], most);
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * A contest: everything that HAN can do with one call, and what would be done without HAN, side by side, by two clocks.
+ *
+ * A round times each candidate once by each clock, in an order of its own, so that what the machine does meanwhile
+ * meets all alike. From round to round only those stay that may still be the best: who is far behind need not be known
+ * as exactly. All is collective over the engine's communicator, and every rank knows the same of it.
+ */
+#ifndef HAN_TUNE_CONTEST_H
+#define HAN_TUNE_CONTEST_H
+
+#include "coll_han_candidates.h"
+#include "tune.h"
+#include "tune_engine.h"
+
+/** Single calls that all ranks begin at one time; calls in a row. */
+enum tune_clock { TUNE_SINGLE, TUNE_ROW, TUNE_CLOCK_COUNT };
+
+/** A candidate that is timed. */
+struct tune_contestant {
+    mca_coll_han_params_t params;
+    struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
+    int wrong;                                   /**< ranks whose result was not the fallback's */
+    bool out;                                    /**< not timed any more */
+};
+
+struct tune_contest {
+    struct tune_engine *engine;
+    mca_coll_han_collective_t collective;
+    size_t bytes;
+    int calls;                           /**< in a row */
+    int judged;                          /**< rounds after which the slow ones went */
+    double seconds;                      /**< of the last round */
+    struct tune_contestant *contestants; /**< [count]; the first is the fallback */
+    long count;
+};
+
+/** Bytes of the larger of a rank's buffers. */
+size_t tune_contest_held(mca_coll_han_collective_t collective, size_t bytes, int ranks);
+
+/** Nodes, ranks, and the components that are there: all but the call. */
+void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine);
+
+/** Ends the job where a rank has no memory, for the others would wait for it. */
+void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
+                       const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes);
+
+void tune_contest_close(struct tune_contest *contest);
+
+/** Looks at each result once; that warms up, too. Returns how many are wrong, on all ranks. */
+int tune_contest_check(struct tune_contest *contest);
+
+/** Times those that are not out. 0; -1 where a call failed, on all ranks. */
+int tune_contest_round(struct tune_contest *contest, int round);
+
+/** After a round: who is far behind by both clocks is out. The fallback stays, whatever it takes. */
+void tune_contest_drop(struct tune_contest *contest, int round);
+
+#endif
