@@ -341,8 +341,10 @@ t_check "more communicators than coll_solo_max_memory has room for: each process
 t_check "coll_solo_single_copy off is obeyed, and said at verbose level 1" test_single_copy_off
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
     t_check "where the system refuses single copies, it is said at verbose level 1, and all is copied" test_refused ".*"
+    t_check "where a kernel with Yama refuses them, its file is named" test_refused_by_yama
 else
     t_skip "where the system refuses single copies, it is said at verbose level 1, and all is copied" "not root, or no setpriv"
+    t_skip "where a kernel with Yama refuses them, its file is named" "not root, or no setpriv"
 fi
 if ((EUID == 0)); then
     t_check "ranks that do not see each other: nothing is written to the files of other processes" test_strangers 0
