@@ -219,14 +219,6 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
     }
 }
 
-/* A message without data: what a receiver answers where a segment is under way until it is received. */
-static uint64_t answer_of(const struct call *call, mca_coll_han_level_id_t at)
-{
-    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
-
-    return level->send + level->recv;
-}
-
 /* What the busiest rank has to do for a segment, by what a message costs both processors between and inside nodes. */
 static uint64_t busiest_of(const struct shape *shape, uint64_t up, uint64_t low, uint64_t others, bool several)
 {
@@ -235,7 +227,10 @@ static uint64_t busiest_of(const struct shape *shape, uint64_t up, uint64_t low,
     return sum(times(max(shape->root, shape->inner + several), up / 2), members);
 }
 
-/* As many segments at the end of a message are sent without an answer (coll_adapt_op.c). */
+/*
+ * As many segments at the end of a message are sent without an answer as ADAPT sends to a child at a time, by default.
+ * Each other one is under way until its receiver has answered, by a message without data.
+ */
 enum { UNANSWERED = 3 };
 
 /*
@@ -249,10 +244,10 @@ static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t 
     const uint64_t piece = piece_of(bytes, segment), pieces = 0 == bytes ? 1 : divide(bytes, piece);
     const uint64_t others = below ? call->ppn - 1 : 0, wire = of_bytes(piece, call->machine->levels[HAN_UP].rate);
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, HAN_LOW, piece, then);
-    const uint64_t ask_up = answer_of(call, HAN_UP), ask_low = answer_of(call, HAN_LOW);
+    const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, HAN_LOW, 0, 0);
     const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
     const uint64_t rank = busiest_of(&shape, up, low, others, 1 < call->nodes);
-    const uint64_t answers = times(answered, busiest_of(&shape, ask_up, ask_low, others, 1 < call->nodes));
+    const uint64_t answers = times(answered, busiest_of(&shape, answer_up, answer_low, others, 1 < call->nodes));
     const uint64_t link = times(max(shape.root, shape.inner), wire), members = times(call->nodes, others);
     const uint64_t first
         = sum(times(shape.depth, flight_of(call, HAN_UP, piece, then)), times(shape.turns, max(up / 2, wire)));
@@ -262,7 +257,7 @@ static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t 
         .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), times(pieces - 1, link))),
         .hops = shape.depth + (0 < others),
         .work = sum(times(pieces, sum(times(call->nodes - 1, up), times(members, low))),
-                    times(answered, sum(times(call->nodes - 1, ask_up), times(members, ask_low)))),
+                    times(answered, sum(times(call->nodes - 1, answer_up), times(members, answer_low)))),
         .rank = sum(times(pieces, rank), answers),
         .link = times(pieces, link),
     };

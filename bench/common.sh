@@ -26,9 +26,9 @@ die() {                             # die CODE MESSAGE
     exit "$code"
 }
 
-# A table as it is kept: each line tells the version and commit that it was measured with.
-add_version() {                     # add_version <TABLE
-    awk -v version="$("$HERE/../common/version.sh")" '{ print $0 "," (NR == 1 ? "version" : version) }'
+# Lines as they are kept: each tells the version and commit that it was measured with.
+add_version() {                     # add_version [HEAD] <LINES: the first line has the names of the columns
+    awk -v head="${1:-}" -v version="$("$HERE/../common/version.sh")" '{ print $0 "," (NR == 1 && head ? "version" : version) }'
 }
 
 # ---------------------------------------------------------------- options

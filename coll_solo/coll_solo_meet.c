@@ -44,6 +44,18 @@ static void say_refused(char why[SOLO_FAILURE_TEXT], const char *function, int e
     }
 }
 
+/* The number that another rank shows, from there or back. */
+static bool move_number(const mca_coll_solo_area_t *area, bool back, uint64_t *number)
+{
+    const struct iovec here = { number, sizeof(*number) },
+                       there = { (void *) (uintptr_t) area->probe, sizeof(*number) };
+    const pid_t pid = (pid_t) area->pid;
+
+    return sizeof(*number)
+           == (size_t) TEMP_FAILURE_RETRY(back ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+                                               : process_vm_readv(pid, &here, 1, &there, 1, 0));
+}
+
 /* Whether this rank may copy from and to all others: it reads their numbers, and writes them back. */
 static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_FAILURE_TEXT])
 {
@@ -54,19 +66,13 @@ static bool try_single_copy(const mca_coll_solo_module_t *module, char why[SOLO_
     for (int i = 1; i < module->size; ++i) {
         const mca_coll_solo_area_t *area = mca_coll_solo_area(&module->memory, (module->rank + i) % module->size);
         uint64_t found = 0;
-        struct iovec here = { &found, sizeof(found) };
-        struct iovec there = { (void *) (uintptr_t) area->probe, sizeof(found) };
+        const bool read = move_number(area, false, &found);
 
-        if (sizeof(found) != (size_t) TEMP_FAILURE_RETRY(process_vm_readv((pid_t) area->pid, &here, 1, &there, 1, 0))) {
-            say_refused(why, "process_vm_readv", errno);
+        if (!read || found != area->token) {
+            say_refused(why, "process_vm_readv", read ? 0 : errno);
             return false;
         }
-        if (found != area->token) {
-            say_refused(why, "process_vm_readv", 0);
-            return false;
-        }
-        if (sizeof(found)
-            != (size_t) TEMP_FAILURE_RETRY(process_vm_writev((pid_t) area->pid, &here, 1, &there, 1, 0))) {
+        if (!move_number(area, true, &found)) {
             say_refused(why, "process_vm_writev", errno);
             return false;
         }

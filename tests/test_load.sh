@@ -90,12 +90,15 @@ test_unused() {                     # test_unused NAME HINT
         said "coll:[a-z]*: $1 is not used, for there is no such parameter; ${2}accepted: what ompi_info "
 }
 
-# The same in a file that Open MPI reads for the user; what the file has right is obeyed.
+# With the lines of a file that Open MPI reads for the user.
+run_with_file() {                   # run_with_file <LINES
+    mkdir -p "$tmp/home/.openmpi" && cat >"$tmp/home/.openmpi/mca-params.conf" && HOME=$tmp/home run -- "$tmp/load_collectives"
+}
+
+# The same in such a file; what the file has right is obeyed.
 test_unused_in_file() {
-    mkdir -p "$tmp/home/.openmpi" &&
-        printf '%s\n' '# mine' 'coll_han_verbose = 2' 'coll_han_bcast_algoritm = tree' 'coll_tuned_no_such = 1' \
-            >"$tmp/home/.openmpi/mca-params.conf" || return 1
-    HOME=$tmp/home run -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && said 'coll:han: .*bcast, 4 bytes' &&
+    printf '%s\n' '# mine' 'coll_han_verbose = 2' 'coll_han_bcast_algoritm = tree' 'coll_tuned_no_such = 1' | run_with_file &&
+        grep -qE "^$RIGHT$" "$tmp/out" && said 'coll:han: .*bcast, 4 bytes' &&
         [[ $(grep -c 'is not used' "$tmp/err") == 1 ]] &&
         said "coll:han: $tmp/home/.openmpi/mca-params.conf:3: coll_han_bcast_algoritm is not used, .*; is it coll_han_bcast_algorithm\? "
 }
@@ -128,11 +131,9 @@ END
 
 # A file of parameters that was written on Windows.
 test_carriage_returns() {
-    mkdir -p "$tmp/home/.openmpi"
     printf 'han-rules 1\r\nreduce nodes=* ppn=* bytes=* : algorithm=tree\r\n' >"$tmp/dos.rules"
     printf '%s\r\n' 'coll_han_bcast_algorithm = simple' 'coll_han_bcast_segsize = 8K' 'coll_han_verbose = 2' \
-        "coll_han_dynamic_rules_filename = $tmp/dos.rules" >"$tmp/home/.openmpi/mca-params.conf"
-    HOME=$tmp/home run -- "$tmp/load_collectives" && ! said 'accepted' && said 'dos.rules' &&
+        "coll_han_dynamic_rules_filename = $tmp/dos.rules" | run_with_file && ! said 'accepted' && said 'dos.rules' &&
         said 'bcast, 4 bytes: .*algorithm set by the user'
 }
 

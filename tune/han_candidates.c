@@ -3,7 +3,6 @@
  * han_candidates: times everything that HAN can do, side by side in one job, by two clocks. See --help.
  */
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
