@@ -308,6 +308,15 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
     return params;
 }
 
+bool mca_coll_han_table_predict(const han_module_t *module, const mca_coll_han_input_t *input,
+                                const mca_coll_han_params_t *params, mca_coll_han_times_t *times)
+{
+    if (module->uses[HAN_FILE_MACHINE]) {
+        *times = mca_coll_han_predict(&tables.machine, input, params);
+    }
+    return module->uses[HAN_FILE_MACHINE];
+}
+
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {

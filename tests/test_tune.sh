@@ -88,6 +88,56 @@ a_search_writes_a_table() {
     (($(grep -c '^task,2,2,allreduce' "$tmp/a.rules.measured/measurements.csv") > 20))
 }
 
+# Of any collective.  Each rule says what was timed at its size, and not what was far behind; where nothing beats HAN's own
+# choice it is left to that.
+a_race_knows_all_collectives() {
+    local rules=$tmp/race.rules
+    tune --output "$rules" --mode race --collectives bcast,allreduce,barrier,alltoall,gatherv,scan --bytes 8-64K
+    ((status == 0)) || fail "exit code $status"
+    "$build/tune/han_rules" check "$rules"
+    grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
+    for collective in bcast allreduce barrier alltoall scan; do
+        grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$rules" || fail "no rule of $collective"
+    done
+    awk -F, -v version="$(version)" 'NR > 1 { good += NF == 13 && $13 == version && $8 > 0 && $9 > 0 && $10 == 0; seen[$5, $7] }
+        END { exit !(good == NR - 1 && good > 60 && ("bcast", "fallback") in seen && ("scan", "leaders ibs=0") in seen) }' \
+        "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
+    # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner
+    awk -F, 'FNR == NR { timed[$5, $6, "algorithm=" $7]; next }
+        { if (!(($3, $3 == "gatherv" ? 65536 : $4, $10) in timed)) exit 1
+          if ($9 != "algorithm=auto" && ($9 != $10 || 1.05 * $6 > $7 * 1.000001)) exit 1
+          ++lines }
+        END { exit !(lines >= 13) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
+    says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
+    # A table of all of them, measured: a line for each message that a rule decides.
+    printf 'han-rules 1\nalltoall nodes=2 ppn=2 bytes=* : algorithm=exchange\nscan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0\n' \
+        >"$tmp/all.rules"
+    tune --validate "$tmp/all.rules" --mode race --bytes 512-2K --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    says '^ *2 alltoall *512 ' && says '^ *2 alltoall *2048 ' && says '^ *3 scan *1024 '
+}
+
+# What the model takes to be four times as slow as the best does not start: here all that has many messages between nodes.
+a_race_begins_with_those_who_may_win() {
+    local with without
+    sed -E 's/^(up .*overhead) [^ ]* [^ ]*/\1 1ms 1ms/; s/ rate [^ ]*//' "$HERE/cluster.machine" >"$tmp/far.machine"
+    tune --output "$tmp/model.rules" --mode race --collectives bcast --bytes 256K-256K --repetitions 1-1
+    without=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
+    export OMPI_MCA_coll_han_machine=$tmp/far.machine
+    tune --output "$tmp/model.rules" --mode race --collectives bcast --bytes 256K-256K --repetitions 1-1
+    unset OMPI_MCA_coll_han_machine
+    with=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
+    ((1 < with && with < without)) || fail "$with candidates, on the machine that was measured $without"
+    ! grep -q 'ibs=16384' "$tmp/model.rules.measured/candidates.csv" || fail 'short segments have started'
+}
+
+a_race_ends_in_time() {
+    tune --output "$tmp/late.rules" --mode race --time-limit 1s
+    ((status == 0)) || fail "exit code $status"
+    says_once 'there was no time for all sizes of [0-9]* collectives'
+    "$build/tune/han_rules" check "$tmp/late.rules"
+}
+
 the_table_is_one_for_han() {
     "$build/tune/han_rules" check "$tmp/a.rules"
     "$build/tune/han_rules" explain "$tmp/a.rules" --collective allreduce --nodes 2 --ppn 2 --bytes 16K >"$tmp/out"
@@ -484,6 +534,9 @@ main() {
     export OMPI_MCA_odls_base_sigkill_timeout=0
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     check 'a search writes a table' a_search_writes_a_table
+    check 'a race knows all collectives' a_race_knows_all_collectives
+    check 'a race begins with those who may win' a_race_begins_with_those_who_may_win
+    check 'a race ends in time' a_race_ends_in_time
     check 'the table is one that HAN reads' the_table_is_one_for_han
     check "the user's settings are not taken for the built-in rules" settings_of_the_user_are_ignored
     check 'every message size has an estimate' every_size_has_an_estimate

@@ -317,6 +317,48 @@ static void bytes_are_written_as_people_do(void **state)
     }
 }
 
+/* ---- two clocks ---- */
+
+#define TIMES(single, row)                                                                                             \
+    {                                                                                                                  \
+        .seconds = { single, row }                                                                                     \
+    }
+
+static void both_clocks_judge(void **state)
+{
+    static const struct {
+        struct tune_times times;
+        bool beats;
+    } cases[] = {
+        { TIMES(90, 90), true },   { TIMES(96, 96), false }, /* not clearly */
+        { TIMES(50, 104), true },                            /* hardly slower in a row */
+        { TIMES(50, 106), false }, { TIMES(106, 50), false }, { TIMES(100, 100), false },
+    };
+    const struct tune_times own = TIMES(100, 100), uneven = TIMES(50, 200);
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+        assert_int_equal(cases[i].beats, tune_judge_beats(&cases[i].times, &own));
+    }
+    assert_true(fabs(tune_judge_mean(&uneven) - 100) < 1e-9);
+}
+
+static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
+{
+    const struct tune_times alone[] = { TIMES(100, 100) };
+    const struct tune_times slower[] = { TIMES(100, 100), TIMES(10, 106), TIMES(106, 10) };
+    const struct tune_times middle[] = { TIMES(100, 100), TIMES(20, 90), TIMES(40, 40), TIMES(90, 20) };
+    const struct tune_times fallen[] = { TIMES(100, 100), { .seconds = { 1, 1 }, .out = true }, TIMES(80, 80) };
+    const struct tune_times best[] = { TIMES(10, 10), TIMES(20, 20) };
+
+    (void) state;
+    assert_int_equal(0, tune_judge_winner(alone, 1));
+    assert_int_equal(0, tune_judge_winner(slower, 3));
+    assert_int_equal(2, tune_judge_winner(middle, 4));
+    assert_int_equal(2, tune_judge_winner(fallen, 3));
+    assert_int_equal(0, tune_judge_winner(best, 2));
+}
+
 /* ---- tables ---- */
 
 /* What is best for sizes that were tuned; fs of 0: the built-in rules are. */
@@ -351,6 +393,7 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
                                            .measured = 1,
                                            .builtin = 2,
                                            .fallback = 3 };
+        tune_config_text(&choices[i].config, choices[i].text);
         free(configs);
     }
     tune_output_begin(&text, "here");
@@ -710,6 +753,8 @@ int main(void)
         cmocka_unit_test(heuristics_only_leave_out),
         cmocka_unit_test(bytes_are_written_as_people_do),
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
+        cmocka_unit_test(both_clocks_judge),
+        cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
         cmocka_unit_test(rules_are_for_what_was_measured_and_its_neighbours),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),

@@ -152,25 +152,6 @@ static struct options defaults(void)
     return options;
 }
 
-static void print_contest(const struct tune_contest *contest, const struct job *job)
-{
-    const mca_coll_han_input_t *machine = &job->machine.input;
-
-    for (long i = 0; i < contest->count; ++i) {
-        const struct tune_contestant *contestant = &contest->contestants[i];
-        char text[HAN_CANDIDATE_TEXT];
-
-        printf("%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", machine->nodes, machine->ppn,
-               machine->in_order ? "slot" : "node", job->options->rate,
-               mca_coll_han_collective_names[contest->collective], contest->bytes,
-               mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
-               1e6 * tune_series_median(&contestant->series[TUNE_SINGLE]),
-               1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
-               contestant->series[TUNE_SINGLE].count);
-    }
-    fflush(stdout);
-}
-
 /* ---- all of them ---- */
 
 /* What a round of a contest takes, about: bytes, and what a short message is worth. */
@@ -214,7 +195,7 @@ static int hold(struct tune_contest *contest, struct job *job)
         job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {
-        print_contest(contest, job);
+        tune_contest_print(contest, job->options->rate, stdout);
     }
     return 0 == rc && 0 < wrong ? 1 : rc;
 }
@@ -268,7 +249,7 @@ static int run_job(const struct options *options)
         return EXIT_USAGE;
     }
     if (0 == world_rank && options->header) {
-        printf("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n");
+        tune_contest_print_head(stdout);
     }
     tune_contest_machine(job.engine, &job.machine);
     for_all(&job, add_work);

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "common/tool_version.h"
+#include "tune_contest.h"
 #include "tune_options.h"
+#include "tune_race.h"
 #include "tune_search.h"
 #include "tune_validate.h"
 
@@ -21,7 +23,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICRO
 
 struct options {
     const char *output, *folder, *report, *validate;
-    bool prune, help;
+    bool race, prune, help;
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
     double limit; /* seconds; 0: none */
@@ -33,19 +35,23 @@ static const char usage[]
     = "mpirun ... han_tune --output FILE [options]\n"
       "mpirun ... han_tune --validate FILE [--prune] [options]\n"
       "\n"
-      "Finds the best parameters of HAN's algorithms that go level by level, on the nodes that it runs on, and writes\n"
-      "them as a table of rules: see docs/tuning.md.\n"
+      "Finds the best way to do collectives on the nodes that it runs on, and writes it as a table of rules: see\n"
+      "docs/tuning.md.\n"
       "\n"
       "  --output FILE              the table\n"
-      "  --mode task|exhaustive     task: measures tasks and estimates the rest; exhaustive: measures all (task)\n"
+      "  --mode MODE                task: of what goes level by level, measures tasks and estimates the rest;\n"
+      "                             exhaustive: measures all of that; race: all that HAN can do with any collective, "
+      "and\n"
+      "                             what would do it without HAN, start together, and who falls behind is out (task)\n"
       "  --heuristics on|off        on: leaves out what is hardly ever good, see below (off)\n"
-      "  --collectives LIST         of bcast, reduce, allreduce, barrier (all)\n"
-      "  --bytes LOW-HIGH           message sizes, doubled from one to the next (4K-4M)\n"
+      "  --collectives LIST         of bcast, reduce, allreduce, barrier; race: of HAN's sixteen (all)\n"
+      "  --bytes LOW-HIGH           message sizes, doubled from one to the next (4K-4M); race: also sizes of blocks,\n"
+      "                             those between which the winner changes (8-1M)\n"
       "  --segments LOW-HIGH        segment sizes fs, doubled (16K-1M)\n"
       "  --inner LIST               segment sizes inside adapt, ibs and irs; 0: whole segments (0,16K)\n"
       "  --trees LIST               of adapt, ibalg and iralg (chain,pipeline,binary,binomial,linear)\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
-      "  --repetitions LOW-HIGH     of each measurement (3-10)\n"
+      "  --repetitions LOW-HIGH     of each measurement (3-10); race: rounds (2-5)\n"
       "  --precision PERCENT        enough, before the highest number of repetitions: half of the median's confidence\n"
       "                             interval (5)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
@@ -87,7 +93,7 @@ static bool take_collective(void *context, const char *word)
     mca_coll_han_collective_t *collectives = options->space.collectives;
 
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        if (0 == strcmp(word, mca_coll_han_collective_names[i]) && tune_space_has((mca_coll_han_collective_t) i)
+        if (0 == strcmp(word, mca_coll_han_collective_names[i])
             && HAN_COLLECTIVE_COUNT > options->space.collective_count) {
             int at = options->space.collective_count++;
 
@@ -207,9 +213,9 @@ static const struct option names[] = {
 
 /* What is accepted, for who writes something else. */
 static const char *const accepted[] = {
-    [MODE] = "task, exhaustive",
+    [MODE] = "task, exhaustive, race",
     [HEURISTICS] = "on, off",
-    [COLLECTIVES] = "bcast, reduce, allreduce, barrier, with commas between them",
+    [COLLECTIVES] = "bcast, reduce, allreduce, barrier, and with --mode race the others of HAN's sixteen, with commas",
     [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
     [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
     [INNER] = "numbers of bytes with commas between them, K or M may follow",
@@ -237,7 +243,8 @@ static bool take_option(void *context, int id, const char *text)
         options->output = text;
         return true;
     case MODE:
-        return is_one_of(text, "exhaustive", "task", &options->way.exhaustive);
+        options->race = 0 == strcmp(text, "race");
+        return options->race || is_one_of(text, "exhaustive", "task", &options->way.exhaustive);
     case HEURISTICS:
         return is_one_of(text, "on", "off", &options->space.heuristics);
     case COLLECTIVES:
@@ -289,6 +296,36 @@ static bool take_option(void *context, int id, const char *text)
     }
 }
 
+/* What the user has not said depends on the mode. */
+static int complete(struct options *options)
+{
+    struct tune_space *space = &options->space;
+    const bool all = 0 == space->collective_count;
+
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        const mca_coll_han_collective_t collective = (mca_coll_han_collective_t) i;
+
+        if (all && (options->race || tune_space_has(collective))) {
+            space->collectives[space->collective_count++] = collective;
+        }
+    }
+    for (int i = 0; i < space->collective_count; ++i) {
+        if (!options->race && !tune_space_has(space->collectives[i])) {
+            return tune_complain("--collectives %s; accepted: %s", mca_coll_han_collective_names[space->collectives[i]],
+                                 accepted[COLLECTIVES]);
+        }
+    }
+    if (0 == space->most_bytes) {
+        space->least_bytes = options->race ? 8 : 4 << 10;
+        space->most_bytes = options->race ? 1 << 20 : 4 << 20;
+    }
+    if (0 == options->way.most) {
+        options->way.least = options->race ? 2 : 3;
+        options->way.most = options->race ? 5 : 10;
+    }
+    return 0;
+}
+
 static int read_options(struct options *options, int argc, char **argv)
 {
     if (0 != tune_read_options(argc, argv, names, accepted, options, take_option)) {
@@ -300,22 +337,24 @@ static int read_options(struct options *options, int argc, char **argv)
     if ((NULL == options->output) == (NULL == options->validate)) {
         return tune_complain("either --output FILE or --validate FILE is needed; --help lists the options");
     }
-    return options->prune && NULL == options->validate ? tune_complain("--prune needs --validate FILE") : 0;
+    if (options->prune && NULL == options->validate) {
+        return tune_complain("--prune needs --validate FILE");
+    }
+    if (options->race && NULL != options->report) {
+        return tune_complain("--report tells of the modes task and exhaustive, not of race");
+    }
+    return complete(options);
 }
 
 static const struct options defaults = {
     .space
-    = { .collectives = { HAN_BCAST, HAN_REDUCE, HAN_ALLREDUCE, HAN_BARRIER },
-        .collective_count = 4,
-        .least_bytes = 4 << 10,
-        .most_bytes = 4 << 20,
-        .least_segment = 16 << 10,
+    = { .least_segment = 16 << 10,
         .most_segment = 1 << 20,
         .inner = { 0, 16 << 10 },
         .inner_count = 2,
         .trees = { ADAPT_TREE_CHAIN, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_BINOMIAL, ADAPT_TREE_LINEAR },
         .tree_count = 5 },
-    .way = { .least = 3, .most = 10, .precision = 0.05 },
+    .way = { .precision = 0.05 },
 };
 
 /* ---- files ---- */
@@ -418,10 +457,16 @@ static void wake(const struct tune_engine *world, int size, int nodes, int ppn)
 struct job {
     struct options *options;
     struct tune_store store;
+    FILE *candidates; /* what a race has timed */
     struct tune_text text;
     mca_coll_han_rules_t rules;
     struct tune_gain *gains;
 };
+
+static size_t memory_of(const struct options *options)
+{
+    return options->race ? tune_race_memory(&options->space) : options->space.most_bytes;
+}
 
 static int do_part(struct job *job, struct tune_engine *engine)
 {
@@ -432,8 +477,9 @@ static int do_part(struct job *job, struct tune_engine *engine)
     if (NULL != job->options->validate) {
         return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
     }
-    count = tune_search_run(engine, &job->store, space, &job->options->way,
-                            0 == world_rank ? job->options->folder : NULL, &choices);
+    count = job->options->race ? tune_race_run(engine, space, &job->options->way, job->candidates, &choices)
+                               : tune_search_run(engine, &job->store, space, &job->options->way,
+                                                 0 == world_rank ? job->options->folder : NULL, &choices);
     if (0 == world_rank && 0 <= count) {
         tune_output_rules(&job->text, choices, count, space->nodes, space->ppn);
         tune_output_choices(job->options->folder, choices, count, space->nodes, space->ppn);
@@ -457,7 +503,7 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
     if (MPI_COMM_NULL == comm) {
         idle();
     } else {
-        rc = tune_engine_open(&engine, comm, job->options->space.most_bytes, why);
+        rc = tune_engine_open(&engine, comm, memory_of(job->options), why);
         if (0 != rc) {
             tune_complain("%s", why);
         } else {
@@ -542,19 +588,10 @@ static void make_machine(const struct tune_engine *world, char machine[TUNE_TEXT
              OMPI_RELEASE_VERSION);
 }
 
-static int prepare(struct job *job, const struct tune_engine *world)
+static int open_store(struct job *job, const char *machine)
 {
-    char machine[TUNE_TEXT], why[2 * TUNE_TEXT], path[4096];
-    mca_coll_han_rules_error_t error;
+    char why[2 * TUNE_TEXT], path[4096];
 
-    make_machine(world, machine);
-    if (NULL != job->options->validate) {
-        if (0 != mca_coll_han_rules_read(&job->rules, job->options->validate, &error)) {
-            return tune_complain("%s:%d: %s", job->options->validate, error.line, error.what);
-        }
-        job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
-        return NULL == job->gains ? tune_complain("memory is short") : 0;
-    }
     snprintf(path, sizeof(path), "%s/measurements.csv", job->options->folder);
     if (0 != tune_store_open(&job->store, path, machine, why)) {
         return tune_complain("%s", why);
@@ -567,6 +604,38 @@ static int prepare(struct job *job, const struct tune_engine *world)
     if (0 < job->store.resumed) {
         fprintf(stderr, "han_tune: %zu measurements of an earlier run are in %s\n", job->store.resumed,
                 job->options->folder);
+    }
+    return 0;
+}
+
+static int open_candidates(struct job *job)
+{
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/candidates.csv", job->options->folder);
+    job->candidates = fopen(path, "w");
+    if (NULL == job->candidates) {
+        return tune_complain("%s: %s", path, strerror(errno));
+    }
+    tune_contest_print_head(job->candidates);
+    return 0;
+}
+
+static int prepare(struct job *job, const struct tune_engine *world)
+{
+    char machine[TUNE_TEXT];
+    mca_coll_han_rules_error_t error;
+
+    make_machine(world, machine);
+    if (NULL != job->options->validate) {
+        if (0 != mca_coll_han_rules_read(&job->rules, job->options->validate, &error)) {
+            return tune_complain("%s:%d: %s", job->options->validate, error.line, error.what);
+        }
+        job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
+        return NULL == job->gains ? tune_complain("memory is short") : 0;
+    }
+    if (0 != (job->options->race ? open_candidates(job) : open_store(job, machine))) {
+        return -1;
     }
     catch_signals(job->options);
     tune_output_begin(&job->text, machine);
@@ -583,7 +652,7 @@ static int run_job(struct options *options)
     if (0 != agree(0 == world_rank ? check_files(options) : 0)) {
         return EXIT_USAGE;
     }
-    rc = tune_engine_open(&world, MPI_COMM_WORLD, options->space.most_bytes, why);
+    rc = tune_engine_open(&world, MPI_COMM_WORLD, memory_of(options), why);
     if (0 != rc) {
         tune_complain("%s", why);
         return EXIT_USAGE;
@@ -595,6 +664,9 @@ static int run_job(struct options *options)
     }
     tune_engine_close(world);
     if (0 == world_rank) {
+        if (NULL != job.candidates) {
+            fclose(job.candidates);
+        }
         tune_store_close(&job.store);
         mca_coll_han_rules_free(&job.rules);
         free(job.gains);
@@ -635,6 +707,8 @@ int main(int argc, char **argv)
     int rc;
 
     tool_version(argc, argv, "han_tune");
+    /* What is timed is SOLO with its memory, as after many calls. */
+    setenv("OMPI_MCA_coll_solo_start", "0", 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     tune_options_speaker("han_tune", world_rank);

@@ -79,6 +79,31 @@ double tune_model_estimate(double first, double step, size_t u, size_t depth, do
 /** Segments to be run for the settled cost to be seen: until the pipeline is full, and at least two bunches more. */
 size_t tune_model_segments(size_t lag, size_t depth);
 
+/* -- tune_judge.c: who has won by two clocks ----------------------------------------------------------------------- */
+
+/** Single calls that all ranks begin at one time; calls in a row. */
+enum tune_clock { TUNE_SINGLE, TUNE_ROW, TUNE_CLOCK_COUNT };
+
+/** What a way to do a call takes. */
+struct tune_times {
+    double seconds[TUNE_CLOCK_COUNT];
+    bool out; /**< it cannot win: it has fallen behind, or is wrong */
+};
+
+/** The geometric mean over both clocks. */
+double tune_judge_mean(const struct tune_times *times);
+
+/** Clearly faster (TUNE_WORTH) in that mean, and not clearly slower by either clock. */
+bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other);
+
+/**
+ * The one that is least behind the best, by the clock by which it is more; of those that are not clearly slower than
+ * the fallback by either clock.
+ *
+ * @param times [count], the first of the fallback, which never is out
+ */
+long tune_judge_winner(const struct tune_times *times, long count);
+
 /* -- tune_space.c: what is tried ----------------------------------------------------------------------------------- */
 
 enum { TUNE_MOST_CHOICES = 16 };
@@ -208,6 +233,7 @@ struct tune_choice {
     size_t bytes;
     bool found;                /**< a configuration beats the built-in rules; else they are to decide */
     struct tune_config config; /**< the best one, also where it does not */
+    char text[TUNE_TEXT];      /**< the same, as a rule has it */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
     double measured;           /**< side by side with the built-in rules; NAN: not measured */
     double builtin;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_contest.h"
 
+#include "common/tool_version.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +16,9 @@
 static const double stay_within[] = { 2.0, 1.5, 1.25 };
 enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1, LONG_ROUND = 5 /* seconds */ };
 
-static void need_memory(bool there)
+void tune_contest_need(bool memory)
 {
-    if (!there) {
+    if (!memory) {
         tune_complain_here("no memory is left");
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
@@ -27,7 +29,7 @@ static void *allocate(long count, size_t size)
 {
     void *memory = calloc((size_t) count, size);
 
-    need_memory(NULL != memory);
+    tune_contest_need(NULL != memory);
     return memory;
 }
 
@@ -71,6 +73,24 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
     }
 }
 
+static mca_coll_han_input_t input_of(const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective,
+                                     size_t bytes)
+{
+    mca_coll_han_input_t input = mca_coll_han_input_good(collective);
+
+    input.nodes = machine->input.nodes;
+    input.ppn = machine->input.ppn;
+    input.in_order = machine->input.in_order;
+    input.bytes = bytes;
+    return input;
+}
+
+/* NULL: as HAN chooses by itself. */
+static const mca_coll_han_params_t *params_of(const struct tune_contestant *contestant)
+{
+    return contestant->own ? NULL : &contestant->params;
+}
+
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes)
 {
@@ -81,13 +101,9 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                                       .collective = collective,
                                       .bytes = bytes,
                                       .calls = tune_engine_calls(held_bytes(engine, collective, bytes)) };
-    what.input = mca_coll_han_input_good(collective);
-    what.input.nodes = machine->input.nodes;
-    what.input.ppn = machine->input.ppn;
-    what.input.in_order = machine->input.in_order;
-    what.input.bytes = bytes;
+    what.input = input_of(machine, collective, bytes);
     contest->count = mca_coll_han_candidates_make(&what, &params);
-    need_memory(0 <= contest->count);
+    tune_contest_need(0 <= contest->count);
     contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
     for (long i = 0; i < contest->count; ++i) {
         contest->contestants[i].params = params[i];
@@ -95,13 +111,47 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
     free(params);
 }
 
-void tune_contest_close(struct tune_contest *contest)
+void tune_contest_add_own(struct tune_contest *contest)
+{
+    struct tune_contestant *grown
+        = realloc(contest->contestants, (size_t) (contest->count + 1) * sizeof(*contest->contestants));
+
+    tune_contest_need(NULL != grown);
+    contest->contestants = grown;
+    contest->contestants[contest->count++] = (struct tune_contestant){ .own = true };
+}
+
+void tune_contest_leave_out(struct tune_contest *contest, const mca_coll_han_candidates_t *machine, int times)
+{
+    mca_coll_han_times_t *predicted = allocate(contest->count, sizeof(*predicted)), best = { UINT64_MAX, UINT64_MAX };
+    const mca_coll_han_input_t input = input_of(machine, contest->collective, contest->bytes);
+
+    for (long i = 0; i < contest->count && !contest->contestants[i].own; ++i) {
+        if (!tune_engine_predict(contest->engine, &input, &contest->contestants[i].params, &predicted[i])) {
+            break; /* there is no model of this machine: all start */
+        }
+        best.single = predicted[i].single < best.single ? predicted[i].single : best.single;
+        best.row = predicted[i].row < best.row ? predicted[i].row : best.row;
+    }
+    for (long i = 1; i < contest->count && !contest->contestants[i].own; ++i) {
+        contest->contestants[i].out
+            = predicted[i].single / (uint64_t) times > best.single && predicted[i].row / (uint64_t) times > best.row;
+    }
+    free(predicted);
+}
+
+void tune_contest_forget(struct tune_contest *contest)
 {
     for (long i = 0; i < contest->count; ++i) {
         for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
             tune_series_free(&contest->contestants[i].series[clock]);
         }
     }
+}
+
+void tune_contest_close(struct tune_contest *contest)
+{
+    tune_contest_forget(contest);
     free(contest->contestants);
 }
 
@@ -113,8 +163,11 @@ int tune_contest_check(struct tune_contest *contest)
     int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
 
     for (long i = 0; i < contest->count; ++i) {
-        wrong[i] = !tune_engine_right(engine, contest->collective, &contest->contestants[i].params, contest->bytes)
-                   || !expected;
+        if (!contest->contestants[i].out) {
+            wrong[i]
+                = !tune_engine_right(engine, contest->collective, params_of(&contest->contestants[i]), contest->bytes)
+                  || !expected;
+        }
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, tune_engine_comm(engine));
     for (long i = 0; i < contest->count; ++i) {
@@ -154,8 +207,8 @@ int tune_contest_round(struct tune_contest *contest, int round)
         const int clock = (int) ((k + round) % TUNE_CLOCK_COUNT), calls = TUNE_SINGLE == clock ? 1 : contest->calls;
 
         if (!contest->contestants[i].out) {
-            const double time
-                = tune_engine_time(engine, contest->collective, &contest->contestants[i].params, contest->bytes, calls);
+            const double time = tune_engine_time(engine, contest->collective, params_of(&contest->contestants[i]),
+                                                 contest->bytes, calls);
 
             seconds[TUNE_CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
         }
@@ -169,7 +222,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
 
             rc = isinf(slowest) ? -1 : rc;
             contest->seconds += slowest * (TUNE_SINGLE == clock ? 1 : contest->calls);
-            need_memory(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
+            tune_contest_need(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
         }
     }
     free(seconds);
@@ -208,6 +261,36 @@ void tune_contest_drop(struct tune_contest *contest, int round)
     }
     contest->judged += LAST_STAY > contest->judged;
     for (long i = 1; i < contest->count; ++i) {
-        contest->contestants[i].out = contest->contestants[i].out || !stays(&contest->contestants[i], most);
+        struct tune_contestant *const contestant = &contest->contestants[i];
+
+        contestant->out = contestant->out || (!contestant->own && !stays(contestant, most));
     }
+}
+
+void tune_contest_print_head(FILE *table)
+{
+    fputs("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n", table);
+}
+
+void tune_contest_print(const struct tune_contest *contest, const char *rate, FILE *table)
+{
+    int nodes, ppn;
+
+    tune_engine_shape(contest->engine, &nodes, &ppn);
+    for (long i = 0; i < contest->count; ++i) {
+        const struct tune_contestant *contestant = &contest->contestants[i];
+        char text[HAN_CANDIDATE_TEXT];
+
+        if (contestant->own || 0 == contestant->series[TUNE_SINGLE].count) {
+            continue;
+        }
+        fprintf(table, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", nodes, ppn,
+                tune_engine_in_order(contest->engine) ? "slot" : "node", rate,
+                mca_coll_han_collective_names[contest->collective], contest->bytes,
+                mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
+                1e6 * tune_series_median(&contestant->series[TUNE_SINGLE]),
+                1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
+                contestant->series[TUNE_SINGLE].count);
+    }
+    fflush(table);
 }

@@ -14,14 +14,12 @@
 #include "tune.h"
 #include "tune_engine.h"
 
-/** Single calls that all ranks begin at one time; calls in a row. */
-enum tune_clock { TUNE_SINGLE, TUNE_ROW, TUNE_CLOCK_COUNT };
-
 /** A candidate that is timed. */
 struct tune_contestant {
     mca_coll_han_params_t params;
     struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
     int wrong;                                   /**< ranks whose result was not the fallback's */
+    bool own;                                    /**< no candidate, but what HAN chooses by itself */
     bool out;                                    /**< not timed any more */
 };
 
@@ -36,15 +34,23 @@ struct tune_contest {
     long count;
 };
 
+/** Ends the job where memory is not there on a rank, for the others would wait for it. */
+void tune_contest_need(bool memory);
+
 /** Bytes of the larger of a rank's buffers. */
 size_t tune_contest_held(mca_coll_han_collective_t collective, size_t bytes, int ranks);
 
 /** Nodes, ranks, and the components that are there: all but the call. */
 void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine);
 
-/** Ends the job where a rank has no memory, for the others would wait for it. */
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes);
+
+/** Adds HAN's own choice, behind the candidates. */
+void tune_contest_add_own(struct tune_contest *contest);
+
+/** What the cost model takes to be so many times as slow as the best, by both clocks, is out; never the fallback. */
+void tune_contest_leave_out(struct tune_contest *contest, const mca_coll_han_candidates_t *machine, int times);
 
 void tune_contest_close(struct tune_contest *contest);
 
@@ -54,7 +60,17 @@ int tune_contest_check(struct tune_contest *contest);
 /** Times those that are not out. 0; -1 where a call failed, on all ranks. */
 int tune_contest_round(struct tune_contest *contest, int round);
 
-/** After a round: who is far behind by both clocks is out. The fallback stays, whatever it takes. */
+/** Forgets all times. */
+void tune_contest_forget(struct tune_contest *contest);
+
+/** After a round: who is far behind by both clocks is out. The fallback and HAN's own choice stay, whatever they take.
+ */
 void tune_contest_drop(struct tune_contest *contest, int round);
+
+/** The names of the columns of tune_contest_print(). */
+void tune_contest_print_head(FILE *table);
+
+/** A line for each candidate that was timed. */
+void tune_contest_print(const struct tune_contest *contest, const char *rate, FILE *table);
 
 #endif

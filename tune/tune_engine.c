@@ -157,6 +157,12 @@ bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, 
     return all_agree(engine->comm, engine->han->tune->has(engine->han, level, submodule));
 }
 
+bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,
+                         const mca_coll_han_params_t *params, mca_coll_han_times_t *times)
+{
+    return engine->han->tune->predict(engine->han, input, params, times);
+}
+
 /* A plan that is only asked about its steps. */
 static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struct tune_config *config)
 {

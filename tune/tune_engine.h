@@ -9,6 +9,7 @@
 
 #include <mpi.h>
 
+#include "coll_han_model.h"
 #include "tune.h"
 
 struct tune_engine;
@@ -95,6 +96,10 @@ bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t co
  */
 bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
                        const mca_coll_han_params_t *params, size_t bytes);
+
+/** What HAN's cost model takes a call to last; false where there is no model of this machine. */
+bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,
+                         const mca_coll_han_params_t *params, mca_coll_han_times_t *times);
 
 /** Runs a call once; all ranks start together. */
 void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result);

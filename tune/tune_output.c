@@ -39,13 +39,9 @@ void tune_output_begin(struct tune_text *text, const char *machine)
                   HAN_RULES_VERSION, machine);
 }
 
-static void what_of(const struct tune_choice *choice, char text[TUNE_TEXT])
+static const char *what_of(const struct tune_choice *choice)
 {
-    if (choice->found) {
-        tune_config_text(&choice->config, text);
-    } else {
-        strcpy(text, "algorithm=auto");
-    }
+    return choice->found ? choice->text : "algorithm=auto";
 }
 
 /* How much faster, over the choices from first to last. */
@@ -94,23 +90,17 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
     size_t from = 0; /* what is shorter has its rule */
 
     for (const struct tune_choice *first = choices, *last; first < end; first = last + 1) {
-        char what[TUNE_TEXT], next[TUNE_TEXT];
-
         /* What is shorter than all that was measured must not get what is best for the shortest of it; what is longer
          * than a message that is best whole must not get its segments. */
         if (first->found && from < first->bytes) {
             add_rule(text, input, from, first->bytes - 1, "algorithm=auto\n");
             from = first->bytes;
         }
-        what_of(first, what);
-        for (last = first; last + 1 < end && !is_whole(last); ++last) {
-            what_of(last + 1, next);
-            if (0 != strcmp(what, next)) {
-                break;
-            }
+        for (last = first; last + 1 < end && !is_whole(last) && 0 == strcmp(what_of(first), what_of(last + 1));
+             ++last) {
         }
         add_rule(text, input, from, last + 1 < end || is_whole(last) || 0 == last->bytes ? last->bytes : SIZE_MAX,
-                 what);
+                 what_of(first));
         add_gain(text, first, last);
         tune_text_add(text, "\n");
         from = is_whole(last) || last + 1 == end ? last->bytes + 1 : last[1].bytes;
@@ -181,7 +171,7 @@ int tune_output_write(const struct tune_text *text, const char *path)
 
 void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
 {
-    char path[4096], text[TUNE_TEXT];
+    char path[4096];
     FILE *file;
 
     snprintf(path, sizeof(path), "%s/choices.csv", folder);
@@ -189,12 +179,10 @@ void tune_output_choices(const char *folder, const struct tune_choice *choices, 
     for (long i = 0; NULL != file && i < count; ++i) {
         const struct tune_choice *choice = &choices[i];
 
-        what_of(choice, text);
         fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,", nodes, ppn,
                 mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
-                choice->builtin, choice->fallback, text);
-        tune_config_text(&choice->config, text);
-        fprintf(file, "%s," HAN_VERSION_TEXT "\n", text);
+                choice->builtin, choice->fallback, what_of(choice));
+        fprintf(file, "%s," HAN_VERSION_TEXT "\n", choice->text);
     }
     if (NULL != file) {
         fclose(file);

@@ -540,6 +540,9 @@ static long choose(struct search *search, struct tune_choice **choices)
             return -1;
         }
     }
+    for (long i = 0; i < count; ++i) {
+        tune_config_text(&made[i].config, made[i].text);
+    }
     if (0 < search->unjudged) {
         fprintf(stderr, "han_tune: for %d of %ld messages there was no time to compare: HAN's own choice stays\n",
                 search->unjudged, count);

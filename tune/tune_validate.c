@@ -3,6 +3,9 @@
 
 #include <math.h>
 
+#include "tune_contest.h"
+#include "tune_race.h"
+
 /* One message, three ways, in turn. */
 static int measure(struct tune_engine *engine, const struct tune_way *way, const mca_coll_han_rule_t *rule,
                    mca_coll_han_collective_t collective, size_t bytes, double seconds[3])
@@ -76,8 +79,9 @@ static int validate_message(struct tune_engine *engine, const struct tune_space 
 int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
                   const mca_coll_han_rules_t *rules, struct tune_gain *gains)
 {
-    int rc = 0;
+    int ranks, rc = 0;
 
+    MPI_Comm_size(tune_engine_comm(engine), &ranks);
     if (NULL == gains) {
         tune_points_follow(engine);
         return 0;
@@ -91,7 +95,10 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
             rc = validate_message(engine, space, way, rules, collective, 0, gains);
             continue;
         }
-        for (size_t bytes = space->least_bytes; bytes <= space->most_bytes && 0 == rc; bytes *= 2) {
+        for (size_t bytes = space->least_bytes;
+             bytes <= space->most_bytes && 0 == rc
+             && tune_contest_held(collective, bytes, ranks) <= tune_race_memory(space);
+             bytes *= 2) {
             rc = validate_message(engine, space, way, rules, collective, bytes, gains);
         }
     }

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tune_race.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tune_contest.h"
+#include "tune_options.h"
+
+/* Sizes that are raced in any case are so many times as long as the one before. */
+enum { STRIDE = 8 };
+
+/* What the model takes to be so many times as slow as the best, by both clocks, does not start. */
+enum { HOPELESS = 4 };
+
+enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */, LONG_BLOCK = 64 << 10 };
+
+struct race {
+    struct tune_engine *engine;
+    const struct tune_space *space;
+    const struct tune_way *way;
+    FILE *table;
+    mca_coll_han_candidates_t machine;
+    int ranks;
+    struct tune_choice *choices; /* [room] */
+    long count, room;
+    double begin, told; /* seconds */
+    int collective;     /* that is raced now: its place in the space */
+    int left_out;       /* collectives for which there was no time, or not for all sizes */
+};
+
+size_t tune_race_memory(const struct tune_space *space)
+{
+    return BLOCKS < space->most_bytes ? space->most_bytes : BLOCKS;
+}
+
+/* ---- one race ---- */
+
+/* [count], to be freed. */
+static struct tune_times *times_of(const struct tune_contest *contest)
+{
+    struct tune_times *times = malloc((size_t) contest->count * sizeof(*times));
+
+    tune_contest_need(NULL != times);
+    for (long i = 0; i < contest->count; ++i) {
+        const struct tune_contestant *contestant = &contest->contestants[i];
+
+        times[i].out = contestant->out || 0 < contestant->wrong;
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+            times[i].seconds[clock] = tune_series_median(&contestant->series[clock]);
+        }
+    }
+    return times;
+}
+
+/* What rank 0 says of the time is for all. */
+static bool is_late(const struct race *race)
+{
+    int late = MPI_Wtime() > race->way->deadline;
+
+    MPI_Bcast(&late, 1, MPI_INT, 0, tune_engine_comm(race->engine));
+    return 0 != late;
+}
+
+static void tell(struct race *race, const struct tune_contest *contest)
+{
+    enum { TELL_SECONDS = 2 };
+    const double now = MPI_Wtime(), passed = now - race->begin;
+    const int all = race->space->collective_count;
+    char bytes[32], time[32], left[32];
+
+    if (NULL == race->table || race->way->quiet || now < race->told + TELL_SECONDS) {
+        return;
+    }
+    race->told = now;
+    tune_bytes_text(contest->bytes, bytes);
+    tune_time_text(passed, time);
+    tune_time_text(passed * (all - race->collective) / (race->collective + 1), left);
+    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->collective + 1, all,
+            mca_coll_han_collective_names[contest->collective], bytes, time, left);
+}
+
+/* Rounds, until one is left beside the fallback and HAN's own choice. */
+static int hold(struct race *race, struct tune_contest *contest)
+{
+    int rc = 0;
+
+    for (int round = 0; round < race->way->most && 0 == rc; ++round) {
+        long in = 0;
+
+        tell(race, contest);
+        rc = tune_contest_round(contest, round);
+        tune_contest_drop(contest, round);
+        for (long i = 1; i < contest->count; ++i) {
+            in += !contest->contestants[i].out && !contest->contestants[i].own;
+        }
+        if (round + 1 >= race->way->least && (2 > in || is_late(race))) {
+            break;
+        }
+    }
+    return rc;
+}
+
+/*
+ * The fastest of many in a few rounds may have been lucky: the winner, the fallback and HAN's own choice run once more,
+ * and these rounds decide.
+ */
+static int confirm(struct race *race, struct tune_contest *contest, long winner)
+{
+    const long own = contest->count - 1;
+    int rc = 0;
+
+    for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].out = i != winner && i != 0 && i != own;
+    }
+    tune_contest_forget(contest);
+    for (int round = 0; round < race->way->most && 0 == rc; ++round) {
+        rc = tune_contest_round(contest, round);
+    }
+    return rc;
+}
+
+static void add_choice(struct race *race, const struct tune_choice *choice, long place)
+{
+    if (race->count == race->room) {
+        race->room = 2 * (race->room + 8);
+        race->choices = realloc(race->choices, (size_t) race->room * sizeof(*race->choices));
+        tune_contest_need(NULL != race->choices);
+    }
+    memmove(race->choices + place + 1, race->choices + place, (size_t) (race->count - place) * sizeof(*choice));
+    race->choices[place] = *choice;
+    ++race->count;
+}
+
+/* What comes of a contest: its winner is used where it beats HAN's own choice, also when both run once more. */
+static int choose(struct race *race, struct tune_contest *contest, struct tune_choice *choice)
+{
+    const long own = contest->count - 1;
+    struct tune_times *times = times_of(contest);
+    long used = tune_judge_winner(times, own);
+    char text[HAN_CANDIDATE_TEXT];
+
+    if (tune_judge_beats(&times[used], &times[own])) {
+        free(times);
+        if (0 != confirm(race, contest, used)) {
+            return -1;
+        }
+        times = times_of(contest);
+        used
+            = tune_judge_beats(&times[used], &times[own]) && tune_judge_mean(&times[used]) <= tune_judge_mean(&times[0])
+                  ? used
+                  : 0;
+    }
+    choice->found = tune_judge_beats(&times[used], &times[own]);
+    choice->measured = choice->estimate = tune_judge_mean(&times[used]);
+    choice->builtin = tune_judge_mean(&times[own]);
+    choice->fallback = tune_judge_mean(&times[0]);
+    choice->config
+        = (struct tune_config){ .collective = contest->collective, .params = contest->contestants[used].params };
+    if (HAN_PIPELINE != choice->config.params.algorithm && HAN_UP_ALLREDUCE != choice->config.params.algorithm) {
+        choice->config.params.fs = 0; /* of no meaning */
+    }
+    snprintf(choice->text, sizeof(choice->text), "algorithm=%s",
+             mca_coll_han_candidate_text(contest->collective, &choice->config.params, text));
+    free(times);
+    return 0;
+}
+
+/* Fewer, where memory does not allow them; not fewer than the least. */
+static size_t within_memory(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
+{
+    while (race->space->least_bytes < bytes
+           && tune_contest_held(collective, bytes, race->ranks) > tune_race_memory(race->space)) {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+/* Where blocks differ and not all ranks know them, no rule can depend on bytes (coll_han_call.c). */
+static bool knows_bytes(mca_coll_han_collective_t collective)
+{
+    return HAN_ALLTOALLV != collective && HAN_GATHERV != collective && HAN_SCATTERV != collective;
+}
+
+/* Races at a size, or at that of long blocks where none can be known; the choice comes to this place. */
+static int race_at(struct race *race, mca_coll_han_collective_t collective, size_t bytes, long place)
+{
+    struct tune_choice choice = { .collective = collective, .bytes = bytes };
+    struct tune_contest contest;
+    int rc;
+
+    tune_contest_open(&contest, race->engine, &race->machine, collective,
+                      knows_bytes(collective) ? bytes : within_memory(race, collective, LONG_BLOCK));
+    tune_contest_add_own(&contest);
+    tune_contest_leave_out(&contest, &race->machine, HOPELESS);
+    if (0 < tune_contest_check(&contest)) {
+        tune_complain("%s, %zu bytes: some candidates give wrong results, and are left out",
+                      mca_coll_han_collective_names[collective], bytes);
+    }
+    rc = hold(race, &contest);
+    if (0 == rc && NULL != race->table) {
+        tune_contest_print(&contest, "-", race->table);
+    }
+    rc = 0 == rc ? choose(race, &contest, &choice) : rc;
+    if (0 == rc) {
+        add_choice(race, &choice, place);
+    } else {
+        tune_complain("%s, %zu bytes: a call failed", mca_coll_han_collective_names[collective], bytes);
+    }
+    tune_contest_close(&contest);
+    return rc;
+}
+
+/* ---- sizes ---- */
+
+static bool alike(const struct tune_choice *one, const struct tune_choice *other)
+{
+    return one->found == other->found && (!one->found || 0 == strcmp(one->text, other->text));
+}
+
+/* Between the choices at two neighbouring places, while they differ. Returns how many came between; -1: an error. */
+static long bisect(struct race *race, long place)
+{
+    const struct tune_choice *low = &race->choices[place], *high = low + 1;
+    size_t between = low->bytes;
+    long first, second;
+
+    while (between * between < low->bytes * high->bytes) {
+        between *= 2;
+    }
+    if (alike(low, high) || between >= high->bytes || is_late(race)) {
+        return 0;
+    }
+    if (0 != race_at(race, low->collective, between, place + 1)) {
+        return -1;
+    }
+    first = bisect(race, place);
+    second = 0 > first ? -1 : bisect(race, place + first + 1);
+    return 0 > second ? -1 : first + 1 + second;
+}
+
+static int race_collective(struct race *race, mca_coll_han_collective_t collective)
+{
+    const long begin = race->count;
+    size_t most;
+
+    if (HAN_BARRIER == collective || !knows_bytes(collective)) {
+        const bool late = is_late(race);
+
+        race->left_out += late;
+        return late ? 0 : race_at(race, collective, 0, race->count);
+    }
+    most = within_memory(race, collective, race->space->most_bytes);
+    for (size_t bytes = race->space->least_bytes; begin == race->count || race->choices[race->count - 1].bytes < most;
+         bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
+        if (is_late(race)) {
+            ++race->left_out;
+            break;
+        }
+        if (0 != race_at(race, collective, bytes, race->count)) {
+            return -1;
+        }
+    }
+    for (long place = begin; place + 1 < race->count; ++place) {
+        const long came = bisect(race, place);
+
+        if (0 > came) {
+            return -1;
+        }
+        place += came;
+    }
+    return 0;
+}
+
+static void say_result(const struct race *race)
+{
+    long found = 0;
+    char time[32];
+
+    for (long i = 0; i < race->count; ++i) {
+        found += race->choices[i].found;
+    }
+    if (NULL != race->table) {
+        tune_time_text(MPI_Wtime() - race->begin, time);
+        fprintf(stderr, "han_tune: %ld races in %s: at %ld sizes HAN's own choice is beaten\n", race->count, time,
+                found);
+    }
+    if (0 < race->left_out) {
+        tune_complain("there was no time for all sizes of %d collectives", race->left_out);
+    }
+}
+
+long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way, FILE *table,
+                   struct tune_choice **choices)
+{
+    struct race race = { .engine = engine, .space = space, .way = way, .table = table, .begin = MPI_Wtime() };
+
+    race.told = race.begin;
+    MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
+    tune_contest_machine(engine, &race.machine);
+    for (race.collective = 0; race.collective < space->collective_count; ++race.collective) {
+        if (0 != race_collective(&race, space->collectives[race.collective])) {
+            free(race.choices);
+            return -1;
+        }
+    }
+    say_result(&race);
+    *choices = race.choices;
+    return race.count;
+}

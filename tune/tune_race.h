@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Races: of each collective and size, all that HAN can do, and what would be done without HAN, start together, and who
+ * falls behind is out. What the cost model takes to be far behind does not start. Between two sizes with different
+ * winners others are raced, until the boundary is known by a factor of two.
+ */
+#ifndef HAN_TUNE_RACE_H
+#define HAN_TUNE_RACE_H
+
+#include "tune.h"
+#include "tune_points.h"
+
+/** The longest message, or blocks of all ranks together, that a race needs memory for. */
+size_t tune_race_memory(const struct tune_space *space);
+
+/**
+ * Races. Collective; every rank decides alike.
+ *
+ * @param space its collectives, nodes, ppn, and sizes; of blocks, those of all ranks together are at most
+ *              tune_race_memory()
+ * @param way   most: rounds; deadline; quiet
+ * @param table gets a line for each candidate that was timed, as han_candidates prints it; NULL on other ranks than 0
+ * @param choices gets memory, to be freed: of each collective by ascending sizes
+ * @returns how many choices there are; -1 after an error, which has been told
+ */
+long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way, FILE *table,
+                   struct tune_choice **choices);
+
+#endif
