@@ -565,7 +565,7 @@ static struct cost along_chain(const struct call *call)
 }
 
 /* What is known of the component that was there before: the usual algorithms, by the usual limits. */
-enum { SHORT_MESSAGE = 10000, SHORT_TOTAL = 80000 };
+enum { SHORT_MESSAGE = 8192, SHORT_TOTAL = 80000 };
 
 /* Whether it goes by doubling: that is all that is done with what is short. */
 static bool goes_by_doubling(const struct call *call)
