@@ -58,6 +58,7 @@ struct job {
     struct tune_engine *engine;
     mca_coll_han_candidates_t machine; /* nodes, ranks, and the components that are there; no call */
     struct progress progress;
+    struct tune_table table;
 };
 
 static int world_rank, world_size;
@@ -195,7 +196,7 @@ static int hold(struct tune_contest *contest, struct job *job)
         job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {
-        tune_contest_print(contest, job->options->rate, stdout);
+        tune_contest_print(contest, job->options->rate, &job->table);
     }
     return 0 == rc && 0 < wrong ? 1 : rc;
 }
@@ -228,7 +229,7 @@ static int for_all(struct job *job, int (*visit)(struct tune_contest *, struct j
 
 static int run_job(const struct options *options)
 {
-    struct job job = { .options = options };
+    struct job job = { .options = options, .table.file = stdout };
     char why[TUNE_TEXT] = "";
     size_t most = 0;
     int rc;
@@ -249,7 +250,7 @@ static int run_job(const struct options *options)
         return EXIT_USAGE;
     }
     if (0 == world_rank && options->header) {
-        tune_contest_print_head(stdout);
+        tune_contest_print_head(&job.table);
     }
     tune_contest_machine(job.engine, &job.machine);
     for_all(&job, add_work);

@@ -457,7 +457,7 @@ static void wake(const struct tune_engine *world, int size, int nodes, int ppn)
 struct job {
     struct options *options;
     struct tune_store store;
-    FILE *candidates; /* what a race has timed */
+    struct tune_table candidates; /* what a race has timed */
     struct tune_text text;
     mca_coll_han_rules_t rules;
     struct tune_gain *gains;
@@ -477,9 +477,10 @@ static int do_part(struct job *job, struct tune_engine *engine)
     if (NULL != job->options->validate) {
         return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
     }
-    count = job->options->race ? tune_race_run(engine, space, &job->options->way, job->candidates, &choices)
-                               : tune_search_run(engine, &job->store, space, &job->options->way,
-                                                 0 == world_rank ? job->options->folder : NULL, &choices);
+    count = job->options->race
+                ? tune_race_run(engine, space, &job->options->way, 0 == world_rank ? &job->candidates : NULL, &choices)
+                : tune_search_run(engine, &job->store, space, &job->options->way,
+                                  0 == world_rank ? job->options->folder : NULL, &choices);
     if (0 == world_rank && 0 <= count) {
         tune_output_rules(&job->text, choices, count, space->nodes, space->ppn);
         tune_output_choices(job->options->folder, choices, count, space->nodes, space->ppn);
@@ -608,17 +609,37 @@ static int open_store(struct job *job, const char *machine)
     return 0;
 }
 
+/* Returns path. */
+static const char *candidates_path(const struct job *job, char path[4096])
+{
+    snprintf(path, 4096, "%s/candidates.csv", job->options->folder);
+    return path;
+}
+
 static int open_candidates(struct job *job)
 {
     char path[4096];
 
-    snprintf(path, sizeof(path), "%s/candidates.csv", job->options->folder);
-    job->candidates = fopen(path, "w");
-    if (NULL == job->candidates) {
+    job->candidates.file = fopen(candidates_path(job, path), "w");
+    if (NULL == job->candidates.file) {
         return tune_complain("%s: %s", path, strerror(errno));
     }
-    tune_contest_print_head(job->candidates);
+    tune_contest_print_head(&job->candidates);
     return 0;
+}
+
+/* 0; -1 where not all of them could be written. */
+static int close_candidates(struct job *job)
+{
+    char path[4096];
+
+    if (NULL == job->candidates.file) {
+        return 0;
+    }
+    fclose(job->candidates.file); /* each line has been flushed */
+    return 0 == job->candidates.error
+               ? 0
+               : tune_complain("%s: %s", candidates_path(job, path), strerror(job->candidates.error));
 }
 
 static int prepare(struct job *job, const struct tune_engine *world)
@@ -634,7 +655,7 @@ static int prepare(struct job *job, const struct tune_engine *world)
         job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
         return NULL == job->gains ? tune_complain("memory is short") : 0;
     }
-    if (0 != (job->options->race ? open_candidates(job) : open_store(job, machine))) {
+    if (0 != open_store(job, machine) || (job->options->race && 0 != open_candidates(job))) {
         return -1;
     }
     catch_signals(job->options);
@@ -664,9 +685,7 @@ static int run_job(struct options *options)
     }
     tune_engine_close(world);
     if (0 == world_rank) {
-        if (NULL != job.candidates) {
-            fclose(job.candidates);
-        }
+        rc = 0 != close_candidates(&job) ? -1 : rc;
         tune_store_close(&job.store);
         mca_coll_han_rules_free(&job.rules);
         free(job.gains);

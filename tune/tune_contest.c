@@ -3,6 +3,7 @@
 
 #include "common/tool_version.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,12 +268,20 @@ void tune_contest_drop(struct tune_contest *contest, int round)
     }
 }
 
-void tune_contest_print_head(FILE *table)
+static void flush(struct tune_table *table)
 {
-    fputs("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n", table);
+    if (0 != fflush(table->file) && 0 == table->error) {
+        table->error = errno;
+    }
 }
 
-void tune_contest_print(const struct tune_contest *contest, const char *rate, FILE *table)
+void tune_contest_print_head(struct tune_table *table)
+{
+    fputs("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n", table->file);
+    flush(table);
+}
+
+void tune_contest_print(const struct tune_contest *contest, const char *rate, struct tune_table *table)
 {
     int nodes, ppn;
 
@@ -284,7 +293,7 @@ void tune_contest_print(const struct tune_contest *contest, const char *rate, FI
         if (contestant->own || 0 == contestant->series[TUNE_SINGLE].count) {
             continue;
         }
-        fprintf(table, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", nodes, ppn,
+        fprintf(table->file, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", nodes, ppn,
                 tune_engine_in_order(contest->engine) ? "slot" : "node", rate,
                 mca_coll_han_collective_names[contest->collective], contest->bytes,
                 mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
@@ -292,5 +301,5 @@ void tune_contest_print(const struct tune_contest *contest, const char *rate, FI
                 1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
                 contestant->series[TUNE_SINGLE].count);
     }
-    fflush(table);
+    flush(table);
 }

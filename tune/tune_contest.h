@@ -67,10 +67,16 @@ void tune_contest_forget(struct tune_contest *contest);
  */
 void tune_contest_drop(struct tune_contest *contest, int round);
 
+/** Where lines are written. */
+struct tune_table {
+    FILE *file;
+    int error; /**< errno of the first that could not be; else 0 */
+};
+
 /** The names of the columns of tune_contest_print(). */
-void tune_contest_print_head(FILE *table);
+void tune_contest_print_head(struct tune_table *table);
 
 /** A line for each candidate that was timed. */
-void tune_contest_print(const struct tune_contest *contest, const char *rate, FILE *table);
+void tune_contest_print(const struct tune_contest *contest, const char *rate, struct tune_table *table);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tune_contest.h"
 #include "tune_options.h"
 
 /* Sizes that are raced in any case are so many times as long as the one before. */
@@ -20,7 +19,7 @@ struct race {
     struct tune_engine *engine;
     const struct tune_space *space;
     const struct tune_way *way;
-    FILE *table;
+    struct tune_table *table;
     mca_coll_han_candidates_t machine;
     int ranks;
     struct tune_choice *choices; /* [room] */
@@ -291,8 +290,8 @@ static void say_result(const struct race *race)
     }
 }
 
-long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way, FILE *table,
-                   struct tune_choice **choices)
+long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
+                   struct tune_table *table, struct tune_choice **choices)
 {
     struct race race = { .engine = engine, .space = space, .way = way, .table = table, .begin = MPI_Wtime() };
 

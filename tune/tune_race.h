@@ -9,6 +9,7 @@
 #define HAN_TUNE_RACE_H
 
 #include "tune.h"
+#include "tune_contest.h"
 #include "tune_points.h"
 
 /** The longest message, or blocks of all ranks together, that a race needs memory for. */
@@ -24,7 +25,7 @@ size_t tune_race_memory(const struct tune_space *space);
  * @param choices gets memory, to be freed: of each collective by ascending sizes
  * @returns how many choices there are; -1 after an error, which has been told
  */
-long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way, FILE *table,
-                   struct tune_choice **choices);
+long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
+                   struct tune_table *table, struct tune_choice **choices);
 
 #endif
