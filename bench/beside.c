@@ -4,6 +4,7 @@
  * see --help. The time of each is taken on rank 0, which comes late, while all others wait in MPI_Barrier.
  */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <mpi.h>
 
 #include "../common/tool_version.h"
@@ -156,7 +157,7 @@ static bool measure(int activity, const MPI_Comm comms[2])
 
 /* -- options -- */
 
-enum { PREFER = 1, BYTES, LATE, REPETITIONS, MAX_SLOWER, HELP };
+enum { PREFER = TUNE_OPTION, BYTES, LATE, REPETITIONS, MAX_SLOWER, HELP };
 
 static const struct option options[] = { { "prefer", required_argument, NULL, PREFER },
                                          { "bytes", required_argument, NULL, BYTES },
@@ -167,7 +168,7 @@ static const struct option options[] = { { "prefer", required_argument, NULL, PR
                                          { NULL, 0, NULL, 0 } };
 
 static const char *const accepted[] = { [PREFER] = "ONE,OTHER: two components",
-                                        [BYTES] = "a number from 1 to 1G; K, M may follow",
+                                        [BYTES] = "a number from 1 to 1G; K, M or G may follow",
                                         [LATE] = "milliseconds, from 0 to 10000",
                                         [REPETITIONS] = "a number from 1 to 10000",
                                         [MAX_SLOWER] = "a factor such as 1.1" };
@@ -186,7 +187,7 @@ static bool take_option(void *context, int number, const char *text)
         return strlen(text) < sizeof(copy) && NULL != rest && '\0' != *names[0] && '\0' != *rest
                && NULL == strchr(rest, ',');
     case BYTES:
-        if (!tune_get_bytes(&text, &amount) || '\0' != *text) {
+        if (!tune_get_bytes(&text, INT_MAX, &amount) || '\0' != *text) {
             return false;
         }
         bytes = (long) amount;

@@ -69,7 +69,7 @@ readonly COMMON_OPTIONS="
 --nodes      | nodes      | a number from 1                                            | $NUMBER
 --ppn        | ppn        | 4 or 5,3,4,1                                               | $NUMBER(,$NUMBER)*
 --map        | map        | slot or node                                               | slot|node
---rate       | rate       | none, or a rate as 200mbit                                 | $RATE
+--rate       | rate       | none, or a rate as 200mbit                                 | $LINK_RATE
 --cluster    | cluster    | the name of a virtual cluster                              | [A-Za-z0-9_.-]+
 --sets       | sets       | names, as in han,tuned                                     | [A-Za-z0-9_.,-]+
 --set        | add_set()  | NAME=OPTIONS, the name of letters, digits, '_', '.', '-'   | [A-Za-z0-9_.-]+=.*
@@ -80,7 +80,7 @@ readonly COMMON_OPTIONS="
 --output     | output     | a name in a folder that can be written                     | @new
 --bench      | bench      | a program                                                  | @program
 --shapes     | shapes     | shapes of several nodes, as in 4x4,8x2,4x4:node            | $SHAPE(,$SHAPE)*
---rates      | rates      | rates, as in none,200mbit                                  | ($RATE)(,($RATE))*
+--rates      | rates      | rates, as in none,200mbit                                  | ($LINK_RATE)(,($LINK_RATE))*
 "
 
 common_options() {                  # common_options OPTION...: their lines

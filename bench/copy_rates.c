@@ -10,6 +10,7 @@
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static double time_of(int (*copy)(char *, const char *, char *, pid_t, size_t), 
 
 static const char usage[]
     = "copy_rates BYTES...\n"
-      "  How fast this machine copies. For each number of bytes (K or M may follow) a line: bytes, microseconds of a\n"
+      "  How fast this machine copies. For each number of bytes (K, M or G may follow) a line: bytes, microseconds of a\n"
       "  memcpy out of memory that another process has written, and of a single copy out of another process; - where\n"
       "  the system refuses that.\n";
 
@@ -95,7 +96,7 @@ static size_t most_of(char **texts, int count, size_t *sizes)
     for (int i = 0; i < count; ++i) {
         const char *text = texts[i];
 
-        if (!tune_get_bytes(&text, &sizes[i]) || '\0' != *text || 0 == sizes[i]) {
+        if (!tune_get_bytes(&text, INT_MAX, &sizes[i]) || '\0' != *text || 0 == sizes[i]) {
             tune_complain("%s; accepted: numbers of bytes from 1 on, as 65536 1M; --help tells more", texts[i]);
             return 0;
         }

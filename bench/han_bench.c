@@ -18,18 +18,17 @@
  */
 
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <mpi.h>
-#include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/tool_version.h"
+#include "../tune/tune_options.h"
 #include "han_noise.h"
 #include "han_start.h"
 
@@ -45,6 +44,10 @@
 #define SHORT        (16 * 1024)   /* bytes up to which a repetition costs little */
 #define CHECKS       10            /* repetitions checked per size, about */
 #define EFFICIENCY   0.955         /* payload per byte on a link: TCP over Ethernet, 1500-byte frames */
+#define MOST_REPS    10000000
+#define MOST_CALLS   1000000
+#define MOST_SECONDS 86400.0
+#define MOST_MEMORY  ((size_t) 1 << 40)
 #define ROUNDING     0.99          /* a time below this part of the least possible one is wrong */
 
 enum { TAG_BARRIER = 1, TAG_CONTROL = 2, TAG_LEFT = 3 };
@@ -362,7 +365,7 @@ struct variant {
     int calls;          /* of this size */
     double noise;       /* per cent */
     struct way way;
-    char *prefer;       /* components of Open MPI, or NULL */
+    const char *prefer; /* components of Open MPI, or NULL */
     MPI_Info info;
     MPI_Comm comm;
     int shares;         /* info and comm are an earlier variant's */
@@ -381,7 +384,7 @@ struct bench {
     int check;
     int csv;
     int first;
-    int help;
+    bool help;
     double rate;       /* payload bytes per microsecond, 0: unknown */
     double bucket;     /* bytes that a link lets pass at once after a pause */
     double max_time;   /* seconds, 0: none */
@@ -393,12 +396,11 @@ struct bench {
     int n_noises;      /* 0: no timer at all */
     struct way ways[MAX_VARIANTS];
     int n_ways;
-    char *prefers[MAX_VARIANTS];
+    char prefers[MAX_VARIANTS][64];
     int n_prefers;
     struct variant variants[MAX_VARIANTS];
     int n_variants;
     int too_fast;      /* medians below what the wire allows */
-    char error[512];   /* the first thing wrong with the options */
     /* the run */
     const struct collective *coll;  /* one of them after the other */
     int rank;
@@ -1131,102 +1133,75 @@ static long measure(struct bench *b, size_t bytes)
 
 /* ---- options ---- */
 
-static void complain(struct bench *b, const char *format, ...)
-{
-    va_list args;
-
-    if ('\0' == b->error[0]) {
-        va_start(args, format);
-        vsnprintf(b->error, sizeof(b->error), format, args);
-        va_end(args);
-    }
-}
-
-/* "64K" and the like; 0 if it is none. */
-static size_t parse_size(const char *text, const char **end)
-{
-    static const char suffixes[] = "KMG";
-    char *rest;
-    unsigned long long value;
-    const char *suffix;
-
-    *end = text;
-    if (!isdigit((unsigned char) *text)) {
-        return 0;
-    }
-    errno = 0;
-    value = strtoull(text, &rest, 10);
-    *end = rest;
-    if (0 != errno || value > (1ULL << 40)) {
-        return 0;
-    }
-    suffix = '\0' != *rest ? strchr(suffixes, toupper((unsigned char) *rest)) : NULL;
-    if (NULL != suffix) {
-        value <<= 10 * (suffix - suffixes + 1);
-        ++*end;
-    }
-    if ('B' == **end || 'b' == **end) {
-        ++*end;
-    }
-    return (size_t) value;
-}
-
-static void add_size(struct bench *b, size_t bytes)
+static bool add_size(struct bench *b, size_t bytes)
 {
     if (MAX_SIZES == b->n_sizes) {
-        complain(b, "more than %d sizes", MAX_SIZES);
-        return;
+        return false;
     }
     b->sizes[b->n_sizes++] = bytes;
+    return true;
 }
 
-/* A list of sizes and ranges; a range MIN:MAX doubles. */
-static void parse_sizes(struct bench *b, const char *option, const char *text, int range_only)
+/* A size, or a range MIN:MAX that doubles. */
+static bool take_size(void *context, const char *word)
 {
-    const char *at = text, *end;
+    struct bench *b = context;
+    size_t from, to;
+
+    if (!tune_get_bytes(&word, INT_MAX, &from)) {
+        return false;
+    }
+    to = from;
+    if (':' == *word) {
+        ++word;
+        if (!tune_get_bytes(&word, INT_MAX, &to)) {
+            return false;
+        }
+    }
+    if (0 == from || to < from || '\0' != *word) {
+        return false;
+    }
+    for (; from <= to; from *= 2) {
+        if (!add_size(b, from)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_sizes(struct bench *b, const char *text)
+{
+    b->n_sizes = 0;
+    return tune_get_list(text, b, take_size);
+}
+
+/* MIN:MAX, or MAX alone. */
+static bool take_range(struct bench *b, const char *text)
+{
+    char range[64];
 
     b->n_sizes = 0;
-    for (;;) {
-        size_t from = parse_size(at, &end), to = from;
-        if (':' == *end) {
-            to = parse_size(end + 1, &end);
-        } else if (range_only) {
-            from = 1;
-        }
-        if (0 == from || to < from || to > INT_MAX || ('\0' != *end && ',' != *end)
-            || (range_only && '\0' != *end)) {
-            complain(b, "%s '%s': expected %s, sizes from 1 to %d with K, M or G, for example %s",
-                     option, text, range_only ? "MIN:MAX or MAX" : "a list or MIN:MAX", INT_MAX,
-                     range_only ? "8:4M" : "8,1K,64K or 8:4M");
-            return;
-        }
-        for (; from <= to; from *= 2) {
-            add_size(b, from);
-        }
-        if ('\0' == *end) {
-            return;
-        }
-        at = end + 1;
-    }
+    return sizeof(range) > (size_t) snprintf(range, sizeof(range), "%s%s", NULL == strchr(text, ':') ? "1:" : "", text)
+           && take_size(b, range);
 }
 
-static long parse_number(struct bench *b, const char *option, const char *text, long least,
-                         long most)
+static bool take_number(const char *text, long least, long most, int *number)
 {
-    char *end;
     long value;
+    const bool good = tune_get_number(text, least, most, &value);
 
-    errno = 0;
-    value = strtol(text, &end, 10);
-    if (0 != errno || end == text || '\0' != *end || value < least || value > most) {
-        complain(b, "%s '%s': expected a number from %ld to %ld", option, text, least, most);
-        return least;
-    }
-    return value;
+    *number = (int) value;
+    return good;
+}
+
+/* All of a text. */
+static bool take_bytes(const char *text, size_t least, size_t *bytes)
+{
+    return tune_get_bytes(&text, MOST_MEMORY, bytes) && '\0' == *text && least <= *bytes;
 }
 
 /* Payload bytes per microsecond. */
-static double parse_rate(struct bench *b, const char *text)
+static bool take_rate(struct bench *b, const char *text)
 {
     static const struct { const char *name; double bits; } units[] = {
         { "bit", 1 }, { "kbit", 1e3 }, { "mbit", 1e6 }, { "gbit", 1e9 },
@@ -1236,105 +1211,74 @@ static double parse_rate(struct bench *b, const char *text)
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); ++i) {
         if (end != text && value > 0.0 && 0 == strcasecmp(end, units[i].name)) {
-            return value * units[i].bits / 8e6 * EFFICIENCY;
+            b->rate = value * units[i].bits / 8e6 * EFFICIENCY;
+            return true;
         }
     }
-    complain(b, "--rate '%s': expected a rate in bit, kbit, mbit or gbit per second, for example"
-             " 200mbit", text);
-    return 0.0;
+    return false;
 }
 
-static double parse_seconds(struct bench *b, const char *text)
+static bool take_seconds(struct bench *b, const char *text)
 {
     char *end;
-    double value = strtod(text, &end);
 
-    if (end == text || '\0' != *end || !(value > 0.0) || value > 86400.0) {
-        complain(b, "--max-time '%s': expected seconds, more than 0 and at most 86400", text);
-    }
-    return value;
+    b->max_time = strtod(text, &end);
+    return end != text && '\0' == *end && b->max_time > 0.0 && b->max_time <= MOST_SECONDS;
 }
 
-static void parse_calls(struct bench *b, const char *text)
+static bool take_calls(void *context, const char *word)
 {
-    char *end = (char *) text;
+    struct bench *b = context;
 
-    b->n_calls = 0;
-    for (const char *at = text;; at = end + 1) {
-        long value = strtol(at, &end, 10);
-        if (end == at || value < 0 || value > 1000000 || ('\0' != *end && ',' != *end) || MAX_VARIANTS == b->n_calls) {
-            complain(b, "--calls '%s': expected numbers from 0 to 1000000, for example 1,20", text);
-            return;
-        }
-        b->calls[b->n_calls++] = (int) value;
-        if ('\0' == *end) {
-            return;
-        }
-    }
+    return b->n_calls < MAX_VARIANTS && take_number(word, 0, MOST_CALLS, &b->calls[b->n_calls++]);
 }
 
-static void parse_noise(struct bench *b, const char *text)
+static bool take_noise(void *context, const char *word)
 {
-    char *end = (char *) text;
+    struct bench *b = context;
+    char *end;
+    const double value = strtod(word, &end);
 
-    for (const char *at = text;; at = end + 1) {
-        double value = strtod(at, &end);
-        if (end == at || !(value >= 0.0 && value <= NOISE_MOST) || ('\0' != *end && ',' != *end)
-            || MAX_VARIANTS == b->n_noises) {
-            complain(b, "--noise '%s': expected per cents from 0 to %g, for example 0,5,10", text, NOISE_MOST);
-            return;
-        }
-        b->noises[b->n_noises++] = value;
-        if ('\0' == *end) {
-            return;
-        }
+    if (end == word || '\0' != *end || !(value >= 0.0 && value <= NOISE_MOST) || MAX_VARIANTS == b->n_noises) {
+        return false;
     }
+    b->noises[b->n_noises++] = value;
+    return true;
 }
 
-static void add_way(struct bench *b, enum form form, size_t value)
+static bool add_way(struct bench *b, enum form form, size_t value)
 {
     if (MAX_VARIANTS == b->n_ways) {
-        complain(b, "more than %d ways of segmenting", MAX_VARIANTS);
-        return;
+        return false;
     }
     b->ways[b->n_ways++] = (struct way) { form, value };
+    return true;
 }
 
-static void parse_ways(struct bench *b, const char *option, const char *text, enum form form)
+static bool take_segment_size(void *context, const char *word)
 {
-    const char *end = text;
+    size_t bytes;
 
-    for (const char *at = text;; at = end + 1) {
-        size_t value = parse_size(at, &end);
-        if (0 == value || value > (BY_NUMBER == form ? MAX_SEGMENTS : INT_MAX)
-            || ('\0' != *end && ',' != *end)) {
-            if (BY_NUMBER == form) {
-                complain(b, "%s '%s': expected numbers from 1 to %d, for example 1,2,4", option, text, MAX_SEGMENTS);
-            } else {
-                complain(b, "%s '%s': expected sizes, for example 64K,256K", option, text);
-            }
-            return;
-        }
-        add_way(b, form, value);
-        if ('\0' == *end) {
-            return;
-        }
-    }
+    return take_bytes(word, 1, &bytes) && bytes <= INT_MAX && add_way(context, BY_SIZE, bytes);
 }
 
-/* "solo,sm+tuned": two sets of components. */
-static void parse_prefers(struct bench *b, char *text)
+static bool take_segments(void *context, const char *word)
 {
-    for (char *at = strtok(text, ","); NULL != at; at = strtok(NULL, ",")) {
-        if (MAX_VARIANTS == b->n_prefers) {
-            complain(b, "--prefer: more than %d sets of components", MAX_VARIANTS);
-            return;
-        }
-        b->prefers[b->n_prefers++] = at;
+    int number;
+
+    return take_number(word, 1, MAX_SEGMENTS, &number) && add_way(context, BY_NUMBER, (size_t) number);
+}
+
+/* A set of components, "sm+tuned". */
+static bool take_prefer(void *context, const char *word)
+{
+    struct bench *b = context;
+
+    if ('\0' == *word || MAX_VARIANTS == b->n_prefers || sizeof(b->prefers[0]) <= strlen(word)) {
+        return false;
     }
-    if (0 == b->n_prefers) {
-        complain(b, "--prefer: expected components of Open MPI, for example solo,sm+tuned");
-    }
+    strcpy(b->prefers[b->n_prefers++], word);
+    return true;
 }
 
 /* Open MPI reads from a communicator's info which components it takes first. Variants that want the same share one. */
@@ -1377,8 +1321,8 @@ static void free_communicators(struct bench *b)
     }
 }
 
-/* Every number of calls with every set of components, every noise level and every way of segmenting. */
-static void make_variants(struct bench *b)
+/* Every number of calls with every set of components, every noise level and every way of segmenting. 0 or -1. */
+static int make_variants(struct bench *b)
 {
     int n_noises = b->n_noises > 0 ? b->n_noises : 1, n_ways = b->n_ways > 0 ? b->n_ways : 1;
     const int n_prefers = b->n_prefers > 0 ? b->n_prefers : 1, n_each = n_prefers * n_noises * n_ways;
@@ -1386,72 +1330,64 @@ static void make_variants(struct bench *b)
 
     for (int i = 0; b->n_ways > 0 && i < b->n_colls; ++i) {
         if (NULL == b->colls[i]->start) {
-            complain(b, "%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
-                     b->colls[i]->name);
+            return tune_complain("%s is blocking: --blocking, --pipeline and --segments are for the nonblocking ones",
+                                 b->colls[i]->name);
         }
     }
     if (b->n_calls * n_each > MAX_VARIANTS) {
-        complain(b, "%d numbers of calls times %d sets of components times %d noise levels times %d ways of segmenting:"
-                 " at most %d", b->n_calls, n_prefers, n_noises, n_ways, MAX_VARIANTS);
-        return;
+        return tune_complain("%d numbers of calls times %d sets of components times %d noise levels times %d ways of"
+                             " segmenting: at most %d", b->n_calls, n_prefers, n_noises, n_ways, MAX_VARIANTS);
     }
     for (int i = 0; i < b->n_calls * n_each; ++i) {
         struct variant *v = &b->variants[b->n_variants++];
         v->in_a_row = b->calls[i / n_each];
-        v->prefer = b->prefers[i / (n_noises * n_ways) % n_prefers];
+        v->prefer = b->n_prefers > 0 ? b->prefers[i / (n_noises * n_ways) % n_prefers] : NULL;
         v->noise = b->noises[i / n_ways % n_noises];
         v->way = b->ways[i % n_ways];
         smallest = v->way.value > 8 ? v->way.value / 8 * 8 : 8;
         for (int s = 0; BY_SIZE == v->way.form && s < b->n_sizes; ++s) {
             segments = (b->sizes[s] + smallest - 1) / smallest;
             if (segments > MAX_SEGMENTS) {
-                complain(b, "--pipeline %zu: %zu bytes would be %zu segments, at most %d are started at once",
-                         v->way.value, b->sizes[s], segments, MAX_SEGMENTS);
+                return tune_complain("--pipeline %zu: %zu bytes would be %zu segments, at most %d are started at once",
+                                     v->way.value, b->sizes[s], segments, MAX_SEGMENTS);
             }
         }
     }
+    return 0;
 }
 
-/* One of a list. */
-static void parse_collective(struct bench *b, const char *list, const char *name, size_t length)
+/* Each once. */
+static bool take_collective(void *context, const char *word)
 {
-    char known[512] = "";
+    struct bench *b = context;
+    int known = 0;
 
-    for (int i = 0; i < N_COLLECTIVES; ++i) {
-        if (length == strlen(collectives[i].name) && 0 == memcmp(name, collectives[i].name, length)) {
-            for (int k = 0; k < b->n_colls; ++k) {
-                if (&collectives[i] == b->colls[k]) {
-                    complain(b, "collectives '%s': %s is there twice", list, collectives[i].name);
-                    return;
-                }
-            }
-            b->colls[b->n_colls++] = &collectives[i];
-            return;
-        }
-        strcat(strcat(known, " "), collectives[i].name);
+    while (known < N_COLLECTIVES && 0 != strcmp(word, collectives[known].name)) {
+        ++known;
     }
-    complain(b, "collectives '%s': '%.*s' is unknown; known are:%s", list, (int) length, name, known);
+    for (int k = 0; known < N_COLLECTIVES && k < b->n_colls; ++k) {
+        if (&collectives[known] == b->colls[k]) {
+            return false;
+        }
+    }
+    if (known < N_COLLECTIVES) {
+        b->colls[b->n_colls++] = &collectives[known];
+    }
+    return known < N_COLLECTIVES;
 }
 
-static void parse_collectives(struct bench *b, const char *text)
+static bool take_collectives(struct bench *b, const char *text)
 {
     b->n_colls = 0;
-    for (const char *at = text;; ++at) {
-        const size_t length = strcspn(at, ",");
-
-        parse_collective(b, text, at, length);
-        at += length;
-        if ('\0' == *at) {
-            return;
-        }
-    }
+    return tune_get_list(text, b, take_collective);
 }
 
-enum { OPT_SIZES = 256, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME,
-       OPT_BUCKET, OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS, OPT_PREFER };
+enum { OPT_SIZES = TUNE_OPTION, OPT_COLLECTIVE, OPT_NO_CHECK, OPT_SAMPLES, OPT_CSV, OPT_RATE, OPT_MAX_TIME, OPT_BUCKET,
+       OPT_FIRST, OPT_CALLS, OPT_OFFSET, OPT_NOISE, OPT_BLOCKING, OPT_PIPELINE, OPT_SEGMENTS, OPT_PREFER, OPT_COUNT = 128 };
 
 static const struct option long_options[] = {
     { "sizes", required_argument, NULL, OPT_SIZES },
+    { "range", required_argument, NULL, 'm' },
     { "iterations", required_argument, NULL, 'i' },
     { "warmup", required_argument, NULL, 'x' },
     { "root", required_argument, NULL, 'r' },
@@ -1476,79 +1412,91 @@ static const struct option long_options[] = {
     { NULL, 0, NULL, 0 },
 };
 
-static void take_option(struct bench *b, int option, char **argv)
-{
-    const char *end;
+/* What is accepted, for who writes something else. */
+static const char *accepted[OPT_COUNT] = {
+    [OPT_SIZES] = "up to 256 sizes from 1 to 2147483647 with K, M or G, such as 8,1K,64K or 8:4M",
+    ['m'] = "MIN:MAX or MAX, sizes from 1 to 2147483647 with K, M or G, such as 8:4M",
+    ['i'] = "a number from 1 to 10000000",
+    ['x'] = "a number from 0 to 10000000",
+    ['r'] = "a rank of this job",
+    ['M'] = "a size, such as 512M",
+    [OPT_SAMPLES] = "a file",
+    [OPT_RATE] = "a rate in bit, kbit, mbit or gbit per second, such as 200mbit",
+    [OPT_MAX_TIME] = "seconds, more than 0 and at most 86400",
+    [OPT_BUCKET] = "a size, such as 5K",
+    [OPT_CALLS] = "up to 64 numbers from 0 to 1000000, such as 1,20",
+    [OPT_OFFSET] = "a number from 0 to 10000000",
+    [OPT_NOISE] = "per cents from 0 to 50, such as 0,5,10",
+    [OPT_BLOCKING] = "once",
+    [OPT_PIPELINE] = "sizes, such as 64K,256K",
+    [OPT_SEGMENTS] = "numbers from 1 to 4096, such as 1,2,4",
+    [OPT_PREFER] = "up to 64 sets of components of Open MPI, such as solo,sm+tuned",
+};
 
-    switch (option) {
-    case 'm':            parse_sizes(b, "-m", optarg, 1); break;
-    case 'i':            b->reps = (int) parse_number(b, "-i", optarg, 1, 10000000); break;
-    case 'x':            b->warmup = (int) parse_number(b, "-x", optarg, 0, 10000000); break;
-    case 'r':            b->root = (int) parse_number(b, "-r", optarg, 0, b->ranks - 1); break;
-    case 'c':            b->check = 1; break;
-    case 'h':            b->help = 1; break;
-    case 'M':
-        b->memory = parse_size(optarg, &end);
-        if (0 == b->memory || '\0' != *end) {
-            complain(b, "-M '%s': expected a size, for example 512M", optarg);
-        }
-        break;
-    case OPT_SIZES:      parse_sizes(b, "--sizes", optarg, 0); break;
-    case OPT_COLLECTIVE: parse_collectives(b, optarg); break;
-    case OPT_NO_CHECK:   b->check = 0; break;
-    case OPT_SAMPLES:    b->samples_name = optarg; break;
-    case OPT_CSV:        b->csv = 1; break;
-    case OPT_RATE:       b->rate = parse_rate(b, optarg); break;
-    case OPT_MAX_TIME:   b->max_time = parse_seconds(b, optarg); break;
-    case OPT_FIRST:      b->first = 1; break;
-    case OPT_CALLS:      parse_calls(b, optarg); break;
+static bool take_option(void *context, int number, const char *text)
+{
+    struct bench *b = context;
+    size_t bytes;
+
+    switch (number) {
+    case TUNE_WORD:      return 0 == b->n_colls && take_collectives(b, text);
+    case OPT_COLLECTIVE: return take_collectives(b, text);
+    case OPT_SIZES:      return take_sizes(b, text);
+    case 'm':            return take_range(b, text);
+    case 'i':            return take_number(text, 1, MOST_REPS, &b->reps);
+    case 'x':            return take_number(text, 0, MOST_REPS, &b->warmup);
+    case 'r':            return take_number(text, 0, b->ranks - 1, &b->root);
+    case 'M':            return take_bytes(text, 1, &b->memory);
+    case OPT_OFFSET:     return take_number(text, 0, MOST_REPS, &b->offset);
+    case OPT_RATE:       return take_rate(b, text);
+    case OPT_MAX_TIME:   return take_seconds(b, text);
+    case OPT_NOISE:      return tune_get_list(text, b, take_noise);
+    case OPT_BLOCKING:   return add_way(b, BLOCKING, 0);
+    case OPT_PIPELINE:   return tune_get_list(text, b, take_segment_size);
+    case OPT_SEGMENTS:   return tune_get_list(text, b, take_segments);
+    case OPT_PREFER:     return tune_get_list(text, b, take_prefer);
+    case OPT_CALLS:
+        b->n_calls = 0;
+        return tune_get_list(text, b, take_calls);
     case OPT_BUCKET:
-        b->bucket = (double) parse_size(optarg, &end);
-        if (end == optarg || '\0' != *end) {
-            complain(b, "--bucket '%s': expected a size, for example 5K", optarg);
-        }
-        break;
-    case OPT_OFFSET:     b->offset = (int) parse_number(b, "--offset", optarg, 0, 10000000); break;
-    case OPT_NOISE:      parse_noise(b, optarg); break;
-    case OPT_BLOCKING:   add_way(b, BLOCKING, 0); break;
-    case OPT_PIPELINE:   parse_ways(b, "--pipeline", optarg, BY_SIZE); break;
-    case OPT_SEGMENTS:   parse_ways(b, "--segments", optarg, BY_NUMBER); break;
-    case OPT_PREFER:     parse_prefers(b, optarg); break;
-    case ':':
-        complain(b, "option '%s' needs a value; --help lists the options", argv[optind - 1]);
-        break;
-    default:
-        complain(b, "option '%s' is unknown; --help lists the options", argv[optind - 1]);
+        b->bucket = take_bytes(text, 0, &bytes) ? (double) bytes : -1.0;
+        return b->bucket >= 0.0;
+    case OPT_SAMPLES:
+        b->samples_name = text;
+        return '\0' != *text;
+    case OPT_NO_CHECK:   b->check = 0; return true;
+    case OPT_CSV:        b->csv = 1; return true;
+    case OPT_FIRST:      b->first = 1; return true;
+    case 'c':            b->check = 1; return true;
+    default:             return b->help = true;
     }
 }
 
-static void parse_options(struct bench *b, int argc, char **argv)
+/* 0 or -1. */
+static int read_options(struct bench *b, int argc, char **argv)
 {
-    int option;
+    static char known[1024] = "names of collectives, each once, with commas between them:";
 
-    opterr = 0;
-    while (-1 != (option = getopt_long(argc, argv, ":m:i:x:r:chM:", long_options, NULL))) {
-        take_option(b, option, argv);
+    for (int i = 0; i < N_COLLECTIVES; ++i) {
+        strcat(strcat(known, " "), collectives[i].name);
     }
-    if (optind < argc && 0 == b->n_colls) {
-        parse_collectives(b, argv[optind++]);
-    }
-    if (optind < argc) {
-        complain(b, "'%s' is one word too many; collectives are named with commas between them", argv[optind]);
+    accepted[TUNE_WORD] = accepted[OPT_COLLECTIVE] = known;
+    if (0 != tune_read_options(argc, argv, long_options, accepted, b, take_option)) {
+        return -1;
     }
     if (0 == b->n_colls) {
         b->colls[b->n_colls++] = &collectives[0];
     }
     if (0 == b->n_sizes) {
-        parse_sizes(b, "--sizes", "8:1M", 0);
+        take_sizes(b, "8:1M");
     }
     if (0 == b->n_calls) {
-        parse_calls(b, b->first || b->n_noises > 0 || b->n_ways > 0 ? "1" : "1,0");
+        tune_get_list(b->first || b->n_noises > 0 || b->n_ways > 0 ? "1" : "1,0", b, take_calls);
     }
     if (b->max_time <= 0.0 && 0 == b->reps) {
         b->max_time = 3.0;
     }
-    make_variants(b);
+    return b->help ? 0 : make_variants(b);
 }
 
 static void print_help(void)
@@ -1562,7 +1510,7 @@ static void print_help(void)
         printf("      %-22s%s\n", collectives[i].name, collectives[i].help);
     }
     printf("\n"
-           "  -m MIN:MAX      bytes of the count argument, doubling; -m MAX begins at 1\n"
+           "  -m, --range MIN:MAX  bytes of the count argument, doubling; MAX alone begins at 1\n"
            "  --sizes LIST    a list such as 8,1K,64K, or 8:4M (default 8:1M)\n"
            "  -i N            repetitions per size (default: by size, within --max-time)\n"
            "  -x N            warm-up repetitions per size (default: by size)\n"
@@ -1591,16 +1539,6 @@ static void print_help(void)
            "  -M SIZE         leave out sizes that need more memory per rank (default 1G)\n"
            "  -h, --help      this text\n\n"
            "Exit code: 0, 1 if any value was wrong, 2 if an option was.\n", MIN_REPS);
-}
-
-/* Help, or what was wrong with the options. */
-static void finish_early(const struct bench *b)
-{
-    if (b->help) {
-        print_help();
-    } else {
-        fprintf(stderr, "han_bench: %s\n", b->error);
-    }
 }
 
 /* ---- the run ---- */
@@ -1740,13 +1678,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
-    parse_options(&b, argc, argv);
-    if (b.help || '\0' != b.error[0]) {
-        code = b.help ? EXIT_OK : EXIT_USAGE;
+    tune_options_speaker("han_bench", b.rank);
+    code = 0 == read_options(&b, argc, argv) ? EXIT_OK : EXIT_USAGE;
+    if (EXIT_OK == code && b.help) {
         if (0 == b.rank) {
-            finish_early(&b);
+            print_help();
         }
-    } else {
+    } else if (EXIT_OK == code) {
         code = run_all(&b);
     }
     MPI_Finalize();

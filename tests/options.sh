@@ -7,14 +7,16 @@
 #   --NAME | VARIABLE   | what is expected | PATTERN
 #   --NAME | FUNCTION() | what is expected | PATTERN
 #   --NAME | VARIABLE
+#   *      | FUNCTION() | what is expected | PATTERN
 #
 # The value must match PATTERN, an extended regular expression, or be what PATTERN stands for: @file can be read,
 # @folder is there, @new_folder too or can be made, @program can be run, @new can be written.  VARIABLE becomes the value; FUNCTION gets the option and
-# the value.  An option without a pattern has no value: VARIABLE becomes yes.
+# the value.  An option without a pattern has no value: VARIABLE becomes yes.  A line with * is for every word
+# that the table has not; without a pattern, whatever it is.  What is behind -- is in options_rest.
 
 readonly NUMBER='[1-9][0-9]*' REAL='[0-9]+([.][0-9]+)?' SIZE='[1-9][0-9]*[KMG]?'
 readonly SIZES="$SIZE([,:]$SIZE)*"
-readonly RATE='none|([1-9][0-9]*|[0-9]*[.][0-9]+)[a-zA-Z]*'
+readonly LINK_RATE='none|([1-9][0-9]*|[0-9]*[.][0-9]+)[a-zA-Z]*'
 readonly COLLECTIVE='i?(bcast|reduce|allreduce|allgatherv?|alltoallv?|gatherv?|scatterv?|reduce_scatter(_block)?|scan|exscan|barrier)'
 
 options_rest=()                     # what is behind --
@@ -78,8 +80,11 @@ take_options() {                    # take_options TABLE ARGUMENT...
             --version) say_version; exit 0 ;;
             --) options_rest=("$@"); return ;;
         esac
-        option_line "$table" "$option" || bad_option "option '$option' is unknown"
-        if [[ -n $pattern ]]; then
+        if ! option_line "$table" "$option"; then
+            option_line "$table" '*' || bad_option "option '$option' is unknown"
+            [[ -z $pattern ]] || option_fits "$option" "$pattern" || bad_option "'$option': expected $expected"
+            value=$option
+        elif [[ -n $pattern ]]; then
             (($#)) || bad_option "option '$option' needs a value: $expected"
             value=$1
             shift

@@ -9,6 +9,8 @@ TOP=$(dirname -- "$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")")
 readonly TOP
 # shellcheck source=tests/sources.sh
 . "$TOP/tests/sources.sh"
+# shellcheck source=tests/options.sh
+. "$TOP/tests/options.sh"
 
 # name | compiler's flags | runs of tests/run.sh (texts of --only)
 # Of all runs those with the most in them; each takes three to ten times as long as without.
@@ -122,16 +124,14 @@ check_kind() {                      # check_kind NAME FLAGS RUNS
     return "$status"
 }
 
+want() {                            # want WORD KIND
+    wanted+=("$2")
+}
+
 main() {
     local name flags runs failed=0
-    local -a wanted=("$@")
-    for name; do
-        case $name in
-            address | undefined | thread) ;;
-            --help | -h) usage; exit 0 ;;
-            *) say "'$name' is no kind; --help lists them"; exit 2 ;;
-        esac
-    done
+    local -a wanted=()
+    take_options '* | want() | address, undefined or thread | address|undefined|thread' "$@"
     ((${#wanted[@]} > 0)) || wanted=(address undefined)
     while IFS='|' read -r name flags runs; do
         read -r name <<<"$name"

@@ -9,6 +9,8 @@ TOP=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")/..
 readonly TOP BUSY_LOOPS=3 WALKED_MIB=2048
 # shellcheck source=tests/job.sh
 . "$TOP/tests/job.sh"
+# shellcheck source=tests/options.sh
+. "$TOP/tests/options.sh"
 
 usage() {
     cat <<'END'
@@ -19,10 +21,6 @@ every second run the machine is busy: three loops, and a program that walks
 through 2 GiB of memory (half of what is free, where that is less).  Then prints
 what has failed at least once, and how often.  Exit code 1 when anything has.
 END
-}
-
-say() {
-    printf 'steady.sh: %s\n' "$*" >&2
 }
 
 # ---------------------------------------------------------------- load
@@ -102,6 +100,10 @@ check() {                           # check NUMBER OF OPTIONS...
     fi
 }
 
+set_runs() {                        # set_runs WORD NUMBER
+    runs=$2
+}
+
 clean_up() {
     trap '' INT TERM
     job_end
@@ -110,11 +112,8 @@ clean_up() {
 }
 
 tmp=''
-case ${1:-} in
-    --help | -h) usage; exit 0 ;;
-    '' | *[!0-9]* | 0*) say "'${1:-}': the number of runs is wanted; --help tells more"; exit 2 ;;
-esac
-runs=$1
+runs=
+take_options "* | set_runs() | the number of runs, a whole number from 1 | $NUMBER" "${1:-}"
 shift
 trap clean_up EXIT
 trap 'exit 130' INT TERM

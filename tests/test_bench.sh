@@ -53,7 +53,7 @@ if [[ -z $bench && -x ../bench/han_bench ]]; then
     bench=../bench/han_bench
 elif [[ -z $bench ]]; then
     bench=$work/han_bench
-    if ! mpicc -O2 -o "$bench" "$here/../bench/han_bench.c" 2>"$work/err"; then
+    if ! mpicc -O2 -o "$bench" "$here/../bench/han_bench.c" "$here/../tune/tune_options.c" 2>"$work/err"; then
         cat "$work/err" >&2
         echo '1..0 # SKIP han_bench cannot be compiled'
         exit 77
@@ -147,7 +147,7 @@ printf '#include <mpi.h>\n#include <unistd.h>\nint MPI_Sendrecv(const void *s, i
     MPI_Comm_rank(comm, &rank);\n    if (1 == rank) {\n        usleep(200000);\n    }\n    return code;\n}\n' \
     >"$work/late.c"
 mpicc -shared -fPIC -o "$work/late.so" "$work/late.c" 2>"$work/err" &&
-    mpicc -O2 -DSTART_MOST=1.0 -o "$work/patient" "$here/../bench/han_bench.c" 2>"$work/err" &&
+    mpicc -O2 -DSTART_MOST=1.0 -o "$work/patient" "$here/../bench/han_bench.c" "$here/../tune/tune_options.c" 2>"$work/err" &&
     bench=$work/patient t_run 2 -x "LD_PRELOAD=$work/late.so" -- barrier --calls 1 -i 20 -x 0 --no-check \
         --samples "$work/samples"
 [[ $code == 0 ]] && grep -q 'all begin at one time' "$work/out" &&

@@ -297,7 +297,7 @@ t_check "explain tells which collectives there are" test_use '"bcats" is no coll
     explain "$tmp/good" --collective bcats "${CALL[@]}" --bytes 1
 t_check "explain tells of an unknown form" test_use 'form=async; accepted: *, blocking' \
     explain "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1 --form async
-t_check "explain tells of an unknown option" test_use 'explain has no option --size' explain "$tmp/good" --size 1
+t_check "explain tells of an unknown option" test_use 'option --size is unknown' explain "$tmp/good" --size 1
 t_check "explain tells of an option without value" test_use '--bytes wants a value' explain "$tmp/good" --bytes
 t_check "explain tells of a bad file" run 1 explain "$tmp/none" --collective bcast "${CALL[@]}" --bytes 1
 t_check "explain shows the model's best candidates" test_model_explained
@@ -320,7 +320,7 @@ t_check "regret tells of a line for all collectives" test_regret_refused 'table:
 t_check "regret tells of a short line" test_regret_refused 'table:2: there is no field algorithm' "${MEASURED[@]}" 4,1,slot,1,bcast,8
 t_check "regret without a machine: exit code 2" test_use 'regret wants --machine' regret "$tmp/good"
 t_check "regret without a table: exit code 2" test_use 'regret wants a table of candidates' regret --machine "$tmp/good"
-t_check "regret with a wrong word: exit code 2" test_use '--show wants far or all, not some' regret "$tmp/good" --machine "$tmp/good" --show some
+t_check "regret with a wrong word: exit code 2" test_use '--show some; accepted: far, all' regret "$tmp/good" --machine "$tmp/good" --show some
 t_check "convert: levels, sizes and messages become ranges" test_converted
 t_check "convert: of a level that is there twice the last counts" test_last_level_counts
 t_check "convert tells of a collective that HAN has not" \

@@ -51,7 +51,7 @@ if [[ -z $bench && -x ../bench/han_bench ]]; then
     bench=../bench/han_bench
 elif [[ -z $bench ]]; then
     bench=$work/han_bench
-    if ! mpicc -O2 -o "$bench" "$here/../bench/han_bench.c" 2>"$work/err"; then
+    if ! mpicc -O2 -o "$bench" "$here/../bench/han_bench.c" "$here/../tune/tune_options.c" 2>"$work/err"; then
         cat "$work/err" >&2
         echo '1..0 # SKIP han_bench cannot be compiled'
         exit 77

@@ -33,13 +33,14 @@ bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fas
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
 bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
-cluster/vcluster | up | --nodes 0;--nodes x;--name a/b;--owner 0
-cluster/vcluster | run --ppn 2 -- true | --name none
+cluster/vcluster | up | --nodes 0;--nodes 201;--nodes x;--name a/b;--rate fast;--rate 0;--owner 0;--owner x;--fast
+cluster/vcluster | run --ppn 2 -- true | --name none;--name a/b;--ppn 0;--ppn 1025;--ppn 1,,2;--map core;--np 0;--np x;-np x;-n 0;--n x
+cluster/vcluster |  | check --name a/b;check --fast;status --name a/b;status --fast;down --name a/b;down --fast
 demo.sh          |  | --time 0;--time x
 check.sh         |  | --only no-such-step;--seed x;--seed 0
 tests/run.sh     |  | --build /none;--depth some;--only no-such-run;--seed x
-tests/steady.sh  |  | 0;x
-tests/sanitize.sh |  | memory
+tests/steady.sh  |  | 0;x;--fast
+tests/sanitize.sh |  | memory;--fast
 tests/mutants.sh |  | --only no-such-mutant
 tests/in-tree.sh |  | --work /dev/null/x;--source /none
 tests/test_memory.sh |  | --build /none;--depth some
@@ -53,13 +54,14 @@ readonly PROGRAMS="
 tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
 tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
 bench/han_bench     |  | --collective bcst;bcst
-bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;-M x;-r 99
+bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
 bench/han_choices   |  | --machine;--fast
 bench/copy_rates    |  | 0;x;64X
 tune/han_rules      | explain --collective bcast --nodes 2 --ppn 2 --bytes 8 | --collective bcst;--nodes 0;--nodes x;--ppn 0;--bytes x;--order sideways;--form fast;--fast
 tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--shape 4y4;--shape 4x;--shape 0x4;--fast
 tune/han_rules      |  | guess;check
+tune/han_report     |  | --fast;none
 "
 
 # Whatever would begin something leaves a word of it.
@@ -141,7 +143,7 @@ test_version() {                    # test_version PATH
 }
 
 make_stubs
-for tool in bench/{board,candidates,compare,inside,noise,pipelining} demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+for tool in bench/{board,candidates,compare,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(options_of "$TOP/$tool")
 done

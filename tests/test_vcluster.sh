@@ -31,6 +31,12 @@ vc() {
     timeout "$LIMIT" "$VCLUSTER" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
+# vcluster and what it reads, for everybody.
+copy_vcluster() {                   # copy_vcluster FOLDER
+    install -D -m 755 "$VCLUSTER" "$1/cluster/vcluster" &&
+        install -D -m 644 "$(dirname -- "$VCLUSTER")/../tests/options.sh" "$1/tests/options.sh"
+}
+
 # Whether a process has WORD in its command line.  The word is in a file so
 # that grep does not find itself; with -q, processes that end meanwhile are no
 # error.
@@ -95,31 +101,31 @@ test_all_bad_input() {
     local -a cases=(
         "wanted up, run, check, status, down|"
         "unknown command 'fly'|fly"
-        "unknown argument '--colour'|up --name $B --colour"
-        "option --nodes needs a value|up --name $B --nodes"
-        "wanted 1 to 200|up --name $B --nodes 0"
-        "wanted 1 to 200|up --name $B --nodes 201"
-        "wanted 1 to 200|up --name $B --nodes four"
-        "wanted a letter|up --name ../x"
-        "wanted the number of a process|up --name $B --owner x"
-        "wanted the number of a process|up --name $B --owner 0"
-        "wanted a letter|down --name ../x"
+        "option '--colour' is unknown|up --name $B --colour"
+        "option '--nodes' needs a value|up --name $B --nodes"
+        "expected a number from 1 to 200|up --name $B --nodes 0"
+        "expected a number from 1 to 200|up --name $B --nodes 201"
+        "expected a number from 1 to 200|up --name $B --nodes four"
+        "expected a letter|up --name ../x"
+        "expected the number of a process|up --name $B --owner x"
+        "expected the number of a process|up --name $B --owner 0"
+        "expected a letter|down --name ../x"
         "has 4: wanted one number, or 4|run --name $A --ppn 1,2,3 -- true"
-        "bad --ppn|run --name $A --ppn 0 -- true"
-        "bad --ppn|run --name $A --ppn 1,,2,3 -- true"
-        "bad --ppn|run --name $A --ppn 1,2,3, -- true"
-        "wanted slot or node|run --name $A --map core -- true"
-        "bad --np|run --name $A --np 0 -- true"
+        "--ppn '0'|run --name $A --ppn 0 -- true"
+        "--ppn '1,,2,3'|run --name $A --ppn 1,,2,3 -- true"
+        "--ppn '1,2,3,'|run --name $A --ppn 1,2,3, -- true"
+        "expected slot or node|run --name $A --map core -- true"
+        "--np '0'|run --name $A --np 0 -- true"
         "no program|run --name $A --np 1"
         "no program|run --name $A --"
         "no cluster '$B' is up|run --name $B -- true"
         "no cluster '$B' is up|check --name $B"
-        "unknown argument '--fast'|check --fast"
-        "option --name needs a value|check --name"
+        "option '--fast' is unknown|check --fast"
+        "option '--name' needs a value|check --name"
     )
     local line
-    [[ -z $net ]] || cases+=("tc rejects the rate 'fast'|up --name $B --rate fast"
-        "tc rejects the rate '0'|up --name $B --rate 0")
+    [[ -z $net ]] || cases+=("tc rejects the rate '5fast'|up --name $B --rate 5fast"
+        "expected none, or a rate|up --name $B --rate 0")
     for line in "${cases[@]}"; do
         # shellcheck disable=SC2086
         t_check "bad input is refused: vcluster ${line#*|}" \
@@ -245,10 +251,8 @@ test_streams() {
 }
 
 test_spaces() {
-    local script="$tmp/a b/vc luster" status=0
-    mkdir "$tmp/a b"
-    cp "$VCLUSTER" "$script"
-    cd "$tmp/a b" || return 1
+    local script="$tmp/a b/cluster/vcluster" status=0
+    copy_vcluster "$tmp/a b" && cd "$tmp/a b" || return 1
     # shellcheck disable=SC2016
     VCLUSTER=$script vc up --name "$B" --nodes 2 &&
         VCLUSTER=$script vc run --name "$B" --ppn 1 -- sh -c 'echo "$PWD"' &&
@@ -327,12 +331,11 @@ test_check() {
 
 # A link that lets 256 KB pass at once carries messages of 64 KB a hundred times as fast as its 20 Mbit/s allow.
 test_check_finds_credit() {
-    local status=0
-    sed 's/^    local bytes=.*/    local bytes=262144/' "$VCLUSTER" >"$tmp/credit"
-    chmod 755 "$tmp/credit"
-    VCLUSTER=$tmp/credit vc up --name "$B" --nodes 2 --rate 20mbit &&
-        VCLUSTER=$tmp/credit vc status --name "$B" && grep -q '^bucket  *262144$' "$tmp/out" || return 1
-    VCLUSTER=$tmp/credit vc check --name "$B" || status=$?
+    local script=$tmp/credit/cluster/vcluster status=0
+    copy_vcluster "$tmp/credit" && sed -i 's/^    local bytes=.*/    local bytes=262144/' "$script" || return 1
+    VCLUSTER=$script vc up --name "$B" --nodes 2 --rate 20mbit &&
+        VCLUSTER=$script vc status --name "$B" && grep -q '^bucket  *262144$' "$tmp/out" || return 1
+    VCLUSTER=$script vc check --name "$B" || status=$?
     ((status == 1)) && grep -q '^vcluster: a message takes less than 0.95 of the bound on 2 of 2 links' "$tmp/err"
     status=$?
     vc down --name "$B" && return "$status"
@@ -464,7 +467,7 @@ test_down_ends_runs() {
 # the script is copied.
 as_nobody() {
     timeout "$LIMIT" setpriv --reuid=65534 --regid=65534 --clear-groups \
-        env -u XDG_RUNTIME_DIR -u HAN_VCLUSTER_DIR -u HAN_VCLUSTER_MODE -u TMPDIR HOME=/ "$tmp/vcluster" "$@" >"$tmp/out" 2>"$tmp/err"
+        env -u XDG_RUNTIME_DIR -u HAN_VCLUSTER_DIR -u HAN_VCLUSTER_MODE -u TMPDIR HOME=/ "$tmp/copy/cluster/vcluster" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
 test_names_mode() {
@@ -565,8 +568,7 @@ t_check "hold ends nobody who has called it" test_not_alone hold "$tmp/none" "$B
 t_check "init ends nobody who has called it" test_not_alone init "$tmp/none" "$B" names slot 1 1 /
 t_check "a broken leftover is replaced, and up says so" test_broken_leftover
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
-    cp "$VCLUSTER" "$tmp/vcluster"
-    chmod 755 "$tmp/vcluster"
+    copy_vcluster "$tmp/copy"
     status=0
     test_names_mode || status=$?
     if ((status == 77)); then

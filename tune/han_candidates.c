@@ -42,7 +42,8 @@ static const char usage[]
       "  --no-header          no line with the names of the columns\n"
       "  --quiet              no progress\n"
       "\n"
-      "Numbers of bytes may be followed by K or M. Root is rank 0. Each result is compared with that without HAN: the\n"
+      "Numbers of bytes may be followed by K, M or G. Root is rank 0. Each result is compared with that without HAN: "
+      "the\n"
       "column \"wrong\" counts the ranks where it differs. Exit code 0; 1 where one did, or a call failed; 2 bad "
       "input.\n";
 
@@ -70,7 +71,7 @@ static bool take_bytes(void *context, const char *word)
     struct options *options = context;
     size_t bytes;
 
-    if (!tune_get_bytes(&word, &bytes) || '\0' != *word || 0 == bytes || 0 != bytes % 4
+    if (!tune_get_bytes(&word, INT_MAX, &bytes) || '\0' != *word || 0 == bytes || 0 != bytes % 4
         || MOST_SIZES == options->size_count) {
         return false;
     }
@@ -91,7 +92,7 @@ static bool take_collective(void *context, const char *word)
     return false;
 }
 
-enum option_id { COLLECTIVES = 1, BYTES, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
+enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
 
 static const struct option names[] = {
     { "collectives", required_argument, NULL, COLLECTIVES },
@@ -107,7 +108,7 @@ static const struct option names[] = {
 /* What is accepted, for who writes something else. */
 static const char *const accepted[] = {
     [COLLECTIVES] = "bcast, reduce, allreduce, ... (HAN's sixteen), with commas between them",
-    [BYTES] = "multiples of 4 from 4 on, with commas between them; K or M may follow",
+    [BYTES] = "multiples of 4 from 4 on, with commas between them; K, M or G may follow",
     [ROUNDS] = "a number from 1 to 1000",
     [RATE] = "a word without commas, such as 200mbit",
 };

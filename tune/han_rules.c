@@ -8,6 +8,7 @@
 #include "coll_han_choice.h"
 #include "coll_han_classes.h"
 #include "common/tool_version.h"
+#include "tune_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ mca_coll_han_collective_t collective_of(const mca_coll_han_rule_t *rule)
 
 static int bad_use(const char *what, const char *which)
 {
-    fprintf(stderr, "han_rules: %s%s; --help tells more\n", what, which);
+    tune_complain("%s%s; --help tells more", what, which);
     return BAD_USE;
 }
 
@@ -240,6 +241,58 @@ static int explain(const char *path, const char *machine_name, const mca_coll_ha
     return GOOD == rc && model ? explain_model(machine_name, machine, input, NULL != why) : rc;
 }
 
+/* -- options -- */
+
+/* Of all commands; a value each. */
+enum {
+    FILE_NAME = TUNE_WORD,
+    COLLECTIVE = TUNE_OPTION,
+    NODES,
+    PPN,
+    BYTES,
+    ORDER,
+    FORM,
+    MACHINE,
+    SHAPE,
+    RATE,
+    SHOW,
+    OPTIONS
+};
+
+/* What is accepted, for who writes something else; the parser of rules says it of what a rule has, too. */
+static const char *const accepted[]
+    = { [FILE_NAME] = "one file", [SHAPE] = "nodes and ranks of each, as 4x4", [SHOW] = "far, all" };
+
+static bool is_shape(const char *word)
+{
+    static const char digits[] = "0123456789";
+    const size_t nodes = strspn(word, digits), ppn = 'x' == word[nodes] ? strspn(word + nodes + 1, digits) : 0;
+
+    return 0 < nodes && 0 < ppn && '\0' == word[nodes + 1 + ppn] && '0' != word[0] && '0' != word[nodes + 1];
+}
+
+static bool is_all(const char *show)
+{
+    return 0 == strcmp("all", show);
+}
+
+static bool take_value(void *context, int number, const char *text)
+{
+    const char **values = context;
+    const bool good = SHAPE == number  ? is_shape(text)
+                      : SHOW == number ? is_all(text) || 0 == strcmp("far", text)
+                                       : FILE_NAME != number || NULL == values[FILE_NAME];
+
+    values[number] = text;
+    return good;
+}
+
+/* Of a command, which is argv[0]: fills values by the options' numbers. */
+static int read_options(int argc, char **argv, const struct option *names, const char **values)
+{
+    return 0 == tune_read_options(argc, argv, names, accepted, values, take_value) ? GOOD : BAD_USE;
+}
+
 /* The input is read as a rule would be: by the parser of rules, which says what is accepted. */
 static int read_input(mca_coll_han_input_t *input, const char *const values[])
 {
@@ -252,7 +305,8 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[])
     *input = mca_coll_han_input_good(HAN_BCAST);
     snprintf(line, sizeof(line),
              "han-rules %d\n%.60s nodes=%.60s ppn=%.60s bytes=%.60s order=%.60s form=%.60s : algorithm=auto",
-             HAN_RULES_VERSION, values[0], values[1], values[2], values[3], values[4], values[5]);
+             HAN_RULES_VERSION, values[COLLECTIVE], values[NODES], values[PPN], values[BYTES], values[ORDER],
+             values[FORM]);
     if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
         return bad_use(error.what, "");
     }
@@ -269,38 +323,6 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[])
     }
     mca_coll_han_rules_free(&rules);
     return rc;
-}
-
-/*
- * "--NAME VALUE" and one file, of a command: fills values by the names' places.
- *
- * @param names NULL behind the last
- */
-static int read_options(const char *command, const char *const names[], const char *values[], const char **path,
-                        int count, char **arguments)
-{
-    char what[64];
-
-    for (int i = 0; i < count; ++i) {
-        int option = 0;
-
-        while (NULL != names[option] && 0 != strcmp(names[option], arguments[i])) {
-            ++option;
-        }
-        if (NULL != names[option]) {
-            if (i + 1 == count) {
-                return bad_use(arguments[i], " wants a value");
-            }
-            values[option] = arguments[++i];
-        } else if ('-' == arguments[i][0] || NULL != *path) {
-            snprintf(what, sizeof(what), "%s %s ", command,
-                     '-' == arguments[i][0] ? "has no option" : "wants one file, and there is also");
-            return bad_use(what, arguments[i]);
-        } else {
-            *path = arguments[i];
-        }
-    }
-    return GOOD;
 }
 
 static int read_machine(const char *path, mca_coll_han_machine_t *machine)
@@ -329,84 +351,77 @@ static int choose_machine(const char *word, mca_coll_han_machine_t *machine, con
     return GOOD;
 }
 
-static int run_explain(int count, char **arguments)
+static int run_explain(int argc, char **argv)
 {
-    enum { COLLECTIVE, NODES, PPN, BYTES, ORDER, FORM, NEEDED, MACHINE = NEEDED, OPTIONS };
-    static const char *const options[OPTIONS + 1]
-        = { "--collective", "--nodes", "--ppn", "--bytes", "--order", "--form", "--machine", NULL };
-    const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking", [MACHINE] = "auto" };
-    const char *path = NULL, *name = NULL;
+    static const struct option names[] = { { "collective", required_argument, NULL, COLLECTIVE },
+                                           { "nodes", required_argument, NULL, NODES },
+                                           { "ppn", required_argument, NULL, PPN },
+                                           { "bytes", required_argument, NULL, BYTES },
+                                           { "order", required_argument, NULL, ORDER },
+                                           { "form", required_argument, NULL, FORM },
+                                           { "machine", required_argument, NULL, MACHINE },
+                                           { NULL, 0, NULL, 0 } };
+    const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking", [MACHINE] = "auto" }, *name = NULL;
     mca_coll_han_machine_t machine;
     mca_coll_han_input_t input;
-    int rc = read_options("explain", options, values, &path, count, arguments);
+    int rc = read_options(argc, argv, names, values);
 
-    for (int option = 0; option < NEEDED && GOOD == rc; ++option) {
-        rc = NULL == values[option] ? bad_use("explain wants ", options[option]) : GOOD;
+    for (int i = 0; GOOD == rc && NULL != names[i].name; ++i) {
+        rc = NULL == values[names[i].val] ? bad_use("explain wants --", names[i].name) : GOOD;
     }
     rc = GOOD == rc ? read_input(&input, values) : rc;
     rc = GOOD == rc ? choose_machine(values[MACHINE], &machine, &name) : rc;
-    return GOOD == rc ? explain(path, name, &machine, &input) : rc;
+    return GOOD == rc ? explain(values[FILE_NAME], name, &machine, &input) : rc;
 }
 
-static bool is_shape(const char *word)
+static int run_regret(int argc, char **argv)
 {
-    static const char digits[] = "0123456789";
-    const size_t nodes = strspn(word, digits), ppn = 'x' == word[nodes] ? strspn(word + nodes + 1, digits) : 0;
-
-    return 0 < nodes && 0 < ppn && '\0' == word[nodes + 1 + ppn] && '0' != word[0] && '0' != word[nodes + 1];
-}
-
-static int run_regret(int count, char **arguments)
-{
-    enum { MACHINE, SHAPE, RATE, SHOW, OPTIONS };
-    static const char *const options[OPTIONS + 1] = { "--machine", "--shape", "--rate", "--show", NULL };
-    const char *values[OPTIONS] = { [SHOW] = "far" }, *path = NULL;
+    static const struct option names[] = { { "machine", required_argument, NULL, MACHINE },
+                                           { "shape", required_argument, NULL, SHAPE },
+                                           { "rate", required_argument, NULL, RATE },
+                                           { "show", required_argument, NULL, SHOW },
+                                           { NULL, 0, NULL, 0 } };
+    const char *values[OPTIONS] = { [SHOW] = "far" };
     mca_coll_han_machine_t machine;
-    int rc = read_options("regret", options, values, &path, count, arguments);
+    int rc = read_options(argc, argv, names, values);
 
-    if (GOOD == rc && (NULL == path || NULL == values[MACHINE])) {
-        rc = bad_use("regret wants ", NULL == path ? "a table of candidates" : "--machine");
-    }
-    if (GOOD == rc && 0 != strcmp("far", values[SHOW]) && 0 != strcmp("all", values[SHOW])) {
-        rc = bad_use("--show wants far or all, not ", values[SHOW]);
-    }
-    if (GOOD == rc && NULL != values[SHAPE] && !is_shape(values[SHAPE])) {
-        rc = bad_use("--shape wants nodes and ranks of each, as 4x4, not ", values[SHAPE]);
+    if (GOOD == rc && (NULL == values[FILE_NAME] || NULL == values[MACHINE])) {
+        rc = bad_use("regret wants ", NULL == values[FILE_NAME] ? "a table of candidates" : "--machine");
     }
     rc = GOOD == rc ? read_machine(values[MACHINE], &machine) : rc;
-    return GOOD == rc ? regret(path, &machine, values[SHAPE], values[RATE], 0 == strcmp("all", values[SHOW])) : rc;
+    return GOOD == rc ? regret(values[FILE_NAME], &machine, values[SHAPE], values[RATE], is_all(values[SHOW])) : rc;
 }
 
 /* -- main -- */
 
-static int run_check(int count, char **arguments)
+static int run_check(int argc, char **argv)
 {
-    int rc = 0 == count ? bad_use("check wants a file", "") : GOOD;
+    int rc = 1 == argc ? bad_use("check wants a file", "") : GOOD;
 
-    for (int i = 0; i < count; ++i) {
-        rc = GOOD != check(arguments[i]) ? BAD_FILE : rc;
+    for (int i = 1; i < argc; ++i) {
+        rc = GOOD != check(argv[i]) ? BAD_FILE : rc;
     }
     return rc;
 }
 
-static int run_convert(int count, char **arguments)
+static int run_convert(int argc, char **argv)
 {
-    return 1 != count ? bad_use("convert wants one file", "") : convert(arguments[0]);
+    return 2 != argc ? bad_use("convert wants one file", "") : convert(argv[1]);
 }
 
-static int run_builtin(int count, char **arguments)
+static int run_builtin(int argc, char **argv)
 {
-    if (0 != count) {
-        return bad_use("builtin wants no ", arguments[0]);
+    if (1 != argc) {
+        return bad_use("builtin wants no ", argv[1]);
     }
     fputs(mca_coll_han_builtin, stdout);
     return GOOD;
 }
 
-static int run_help(int count, char **arguments)
+static int run_help(int argc, char **argv)
 {
-    (void) count;
-    (void) arguments;
+    (void) argc;
+    (void) argv;
     usage(stdout);
     return GOOD;
 }
@@ -415,7 +430,7 @@ int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
-        int (*run)(int count, char **arguments);
+        int (*run)(int argc, char **argv); /* argv[0] is the name */
     } commands[] = { { "check", run_check },   { "explain", run_explain }, { "convert", run_convert },
                      { "regret", run_regret }, { "builtin", run_builtin }, { "--help", run_help },
                      { "-h", run_help } };
@@ -423,6 +438,7 @@ int main(int argc, char **argv)
     size_t i = 0;
 
     tool_version(argc, argv, "han_rules");
+    tune_options_speaker("han_rules", 0);
     while (sizeof(commands) / sizeof(commands[0]) > i && (2 > argc || 0 != strcmp(commands[i].name, argv[1]))) {
         ++i;
     }
@@ -431,7 +447,7 @@ int main(int argc, char **argv)
     } else if (sizeof(commands) / sizeof(commands[0]) == i) {
         rc = bad_use("there is no command ", argv[1]);
     } else {
-        rc = commands[i].run(argc - 2, argv + 2);
+        rc = commands[i].run(argc - 1, argv + 1);
     }
     if (0 != fflush(stdout) || 0 != ferror(stdout)) {
         fprintf(stderr, "han_rules: the output cannot be written\n");

@@ -64,7 +64,7 @@ static const char usage[]
       "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
       "  --quiet                    no progress\n"
       "\n"
-      "Numbers of bytes may be followed by K or M. HAN's own choice, with which all is compared, is what it is\n"
+      "Numbers of bytes may be followed by K, M or G. HAN's own choice, with which all is compared, is what it is\n"
       "without rules of a file and without parameters, wherever you have set some. --heuristics on:\n";
 
 static int world_rank;
@@ -73,13 +73,13 @@ static int world_rank;
 
 static bool get_range(const char *text, size_t *low, size_t *high)
 {
-    if (!tune_get_bytes(&text, low)) {
+    if (!tune_get_bytes(&text, INT_MAX, low)) {
         return false;
     }
     *high = *low;
     if ('-' == *text) {
         ++text;
-        if (!tune_get_bytes(&text, high)) {
+        if (!tune_get_bytes(&text, INT_MAX, high)) {
             return false;
         }
     }
@@ -124,7 +124,7 @@ static bool take_inner(void *context, const char *word)
     struct options *options = context;
     size_t bytes;
 
-    if (!tune_get_bytes(&word, &bytes) || '\0' != *word || TUNE_MOST_CHOICES == options->space.inner_count) {
+    if (!tune_get_bytes(&word, INT_MAX, &bytes) || '\0' != *word || TUNE_MOST_CHOICES == options->space.inner_count) {
         return false;
     }
     options->space.inner[options->space.inner_count++] = bytes;
@@ -135,7 +135,7 @@ static bool take_number(const char *word, int *list, int *count)
 {
     size_t number;
 
-    if (!tune_get_bytes(&word, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
+    if (!tune_get_bytes(&word, INT_MAX, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
         return false;
     }
     list[(*count)++] = (int) number;
@@ -167,7 +167,7 @@ static bool get_time(const char *text, double *seconds)
 }
 
 enum option_id {
-    OUTPUT = 1,
+    OUTPUT = TUNE_OPTION,
     MODE,
     HEURISTICS,
     COLLECTIVES,
@@ -216,9 +216,9 @@ static const char *const accepted[] = {
     [MODE] = "task, exhaustive, race",
     [HEURISTICS] = "on, off",
     [COLLECTIVES] = "bcast, reduce, allreduce, barrier, and with --mode race the others of HAN's sixteen, with commas",
-    [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
-    [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K or M may follow",
-    [INNER] = "numbers of bytes with commas between them, K or M may follow",
+    [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
+    [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
+    [INNER] = "numbers of bytes with commas between them, K, M or G may follow",
     [TREES] = "binomial, in_order_binomial, binary, pipeline, chain, linear, knomial, in_order_binary, with commas",
     [NODES] = "numbers with commas between them",
     [PPN] = "numbers with commas between them",

@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "tune_options.h"
 
+#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,26 +39,28 @@ void tune_complain_here(const char *what)
     fprintf(stderr, "%s: rank %d: %s\n", speaker.program, speaker.rank, what);
 }
 
-bool tune_get_bytes(const char **text, size_t *bytes)
+bool tune_get_bytes(const char **text, size_t most, size_t *bytes)
 {
+    static const char suffixes[] = "KMG";
     char *end;
+    const char *suffix;
     unsigned long long value;
+    int shift = 0;
 
-    if ('0' > **text || '9' < **text) {
+    if (!isdigit((unsigned char) **text)) {
         return false;
     }
     errno = 0;
     value = strtoull(*text, &end, 10);
-    if (0 != errno || (unsigned long long) INT_MAX < value) {
-        return false;
-    }
-    if ('K' == *end || 'M' == *end) {
-        value <<= 'K' == *end ? 10 : 20;
+    suffix = '\0' == *end ? NULL : strchr(suffixes, toupper((unsigned char) *end));
+    if (NULL != suffix) {
+        shift = 10 * (int) (suffix - suffixes + 1);
         ++end;
     }
+    end += 'B' == *end || 'b' == *end;
     *text = end;
-    *bytes = (size_t) value;
-    return (size_t) INT_MAX >= *bytes;
+    *bytes = (size_t) value << shift;
+    return 0 == errno && value <= most >> shift;
 }
 
 bool tune_get_number(const char *text, long least, long most, long *number)
@@ -71,7 +73,7 @@ bool tune_get_number(const char *text, long least, long most, long *number)
 
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word))
 {
-    char copy[512], *rest = copy, *word;
+    char copy[4096], *rest = copy, *word;
 
     if (sizeof(copy) <= strlen(text)) {
         return false;
@@ -85,19 +87,45 @@ bool tune_get_list(const char *text, void *options, bool (*take)(void *options, 
     return true;
 }
 
+/* For getopt: options whose number is a letter; words are told of where they stand, and a value that is not there. */
+static void short_options(const struct option *names, char letters[64])
+{
+    int count = snprintf(letters, 64, "-:");
+
+    for (; NULL != names->name && 64 > count + 3; ++names) {
+        if (isalpha(names->val)) {
+            count += snprintf(letters + count, 4, "%c%s", names->val, required_argument == names->has_arg ? ":" : "");
+        }
+    }
+}
+
 int tune_read_options(int argc, char **argv, const struct option *names, const char *const *accepted, void *options,
                       bool (*take)(void *options, int number, const char *text))
 {
-    int number, which = 0;
+    char letters[64], name[64];
+    int number, which = -1;
 
     opterr = 0;
-    while (-1 != (number = getopt_long(argc, argv, "", names, &which))) {
-        if ('?' == number) {
-            return tune_complain("option %s is unknown or wants a value; --help lists the options", argv[optind - 1]);
+    short_options(names, letters);
+    while (-1 != (number = getopt_long(argc, argv, letters, names, &which))) {
+        if ('?' == number || ':' == number) {
+            return tune_complain("option %s %s; --help lists the options", argv[optind - 1],
+                                 '?' == number ? "is unknown" : "wants a value");
+        }
+        if (TUNE_WORD == number && NULL == accepted[TUNE_WORD]) {
+            return tune_complain("\"%s\" is no option; --help lists the options", optarg);
+        }
+        if (TUNE_WORD == number) {
+            strcpy(name, "");
+        } else if (0 <= which) {
+            snprintf(name, sizeof(name), "--%s ", names[which].name);
+        } else {
+            snprintf(name, sizeof(name), "-%c ", number);
         }
         if (!take(options, number, optarg)) {
-            return tune_complain("--%s %s; accepted: %s", names[which].name, optarg, accepted[number]);
+            return tune_complain("%s%s; accepted: %s", name, optarg, accepted[number]);
         }
+        which = -1;
     }
-    return optind < argc ? tune_complain("\"%s\" is no option; --help lists the options", argv[optind]) : 0;
+    return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Options of the tools that run as MPI jobs, and their messages: one, from rank 0.
+ * Options of all compiled tools, and their messages: one, of a job from rank 0.
  */
 #ifndef HAN_TUNE_OPTIONS_H
 #define HAN_TUNE_OPTIONS_H
@@ -19,8 +19,9 @@ int tune_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /** The same from any rank, which tells its number. */
 void tune_complain_here(const char *what);
 
-/** Reads a number of bytes, up to 2 GiB, K or M may follow; text is moved behind it. */
-bool tune_get_bytes(const char **text, size_t *bytes);
+/** Reads a number of bytes; K, M or G may follow, and B. Text is moved behind it. False where there is none, or more.
+ */
+bool tune_get_bytes(const char **text, size_t most, size_t *bytes);
 
 /** Reads a whole number, and nothing behind it; false where it is none, or not from least to most. */
 bool tune_get_number(const char *text, long least, long most, long *number);
@@ -28,12 +29,15 @@ bool tune_get_number(const char *text, long least, long most, long *number);
 /** Gives each of some words with commas between them to take, which says whether it is accepted. */
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word));
 
+/** What tune_read_options() calls a word that is no option; those of options begin behind it. */
+enum { TUNE_WORD = 1, TUNE_OPTION };
+
 /**
  * Reads the command line; complains about the first thing that is wrong with it.
  *
- * @param names long options only, each with a number of its own
- * @param accepted [number] what an option accepts, for who writes something else
- * @param take  takes an option by its number; false where its value is not accepted
+ * @param names each with a number of its own; one that is a letter is a short option, too
+ * @param accepted [number] what an option accepts, for who writes something else; of TUNE_WORD NULL: there are no words
+ * @param take  takes an option, or a word, by its number; false where its value is not accepted
  * @returns 0 or -1
  */
 int tune_read_options(int argc, char **argv, const struct option *names, const char *const *accepted, void *options,
