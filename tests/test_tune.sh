@@ -94,6 +94,7 @@ a_race_knows_all_collectives() {
     local rules=$tmp/race.rules
     tune --output "$rules" --mode race --collectives bcast,allreduce,barrier,alltoall,gatherv,scan --bytes 8-64K
     ((status == 0)) || fail "exit code $status"
+    grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .* --output $rules --mode race " "$rules.measured/about.txt"
     "$build/tune/han_rules" check "$rules"
     grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
     for collective in bcast allreduce barrier alltoall scan; do
@@ -187,29 +188,62 @@ every_size_has_an_estimate() {
     done
 }
 
+# All that a page has is in it: pictures, each of which is whole.
+page_has_pictures() {               # page_has_pictures PAGE LEAST
+    local picture count=0
+    while read -r picture; do
+        base64 -d <<<"$picture" | grep -q '^</svg>$' || fail "a picture of $1 is not whole"
+        count=$((count + 1))
+    done < <(grep -o 'src="[^"]*"' "$1" | sed 's/^src="data:image\/svg+xml;base64,//; s/"$//')
+    ((count >= $2 && count == $(grep -c '<figure>' "$1"))) || fail "$1 has $count pictures"
+    [[ $(tail -n 1 "$1") == '</body></html>' ]] || fail "$1 does not end"
+}
+
 # Measured before: the search is short.
 the_report_is_complete() {
+    local page=$tmp/report/index.html
     tune --output "$tmp/a.rules" "${small[@]}" --report "$tmp/report"
     ((status == 0)) || fail "exit code $status"
-    local name
-    while read -r name; do
-        [[ -s $tmp/report/$name ]] || fail "$name is missing"
-    done < <(grep -o 'src="[^"]*"' "$tmp/report/index.html" | cut -d'"' -f2)
-    (($(grep -c '<figure>' "$tmp/report/index.html") >= 7))
-    grep -q '<td>bcast<td>2<td>2<td>64K<td' "$tmp/report/index.html"
-    grep -q 'Made by han_report (HAN) [0-9].*</html>' "$tmp/report/index.html"
+    page_has_pictures "$page" 8
+    grep -q '<td>bcast<td>2<td>2<td>64K<td' "$page"
+    grep -q 'Made by han_report (HAN) [0-9]' "$page"
+    [[ $(ls "$tmp/report") == index.html ]]
+}
+
+# Numbers of the first lines are those of choices.csv; what could not be compared (nan) does not count.
+a_race_has_a_report() {
+    local folder=$tmp/told.rules.measured page=$tmp/told/index.html
+    mkdir -p "$folder"
+    printf '# han_tune 3: two nodes\n' >"$folder/measurements.csv"
+    printf 'nodes\n' >"$folder/candidates.csv"
+    printf 'table /where/told.rules\nseconds 125\ncommand han_tune --output <told>\n' >"$folder/about.txt"
+    cat >"$folder/choices.csv" <<'END'
+4,4,bcast,8,1,0.5,1,1,algorithm=tree ibs=0,algorithm=tree ibs=0,-
+4,4,bcast,64,1,1,2,4,algorithm=fallback,algorithm=fallback,-
+4,4,bcast,512,1,0.99,1,1,algorithm=auto,algorithm=ring,-
+4,4,bcast,4096,1,3,2,1,algorithm=auto,algorithm=fallback,-
+4,4,barrier,0,1,nan,nan,1,algorithm=auto,algorithm=tree,-
+END
+    "$build/tune/han_report" "$tmp/told" "$folder" >"$tmp/out"
+    page_has_pictures "$page" 2
+    # Over HAN's own choice 2, 2, 1, 1; over what goes without HAN 2, 4, 1, 1/2.
+    grep -q '>At <b>2 of 4</b> .*: <b>2.00 times</b> as fast there, 1.41 over all sizes; over all sizes <b>1.41 times</b> as' "$page"
+    (($(grep -c '<li>' "$page") == 1)) && grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
+    grep -q 'coll_han_dynamic_rules_filename /where/told.rules ' "$page"
+    grep -q '<code>han_tune --output &lt;told&gt;</code> in 2 min 5 s on:$' "$page" && grep -q '^two nodes$' "$page"
+    status=0
+    "$build/tune/han_report" "$tmp/told" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
+    ((status == 2)) && says_once 'a race is not compared with other searches'
 }
 
 # Of folders whose names have what gnuplot, awk and HTML take for their own.
 names_in_a_report_are_quoted() {
-    local out="$tmp/it's \"<b>\"" name
+    local out="$tmp/it's \"<b>\""
     cp -r "$tmp/a.rules.measured" "$tmp/a='\"<i>"
     sed -i '1s/$/ <b> \&/' "$tmp/a='\"<i>/measurements.csv"
     (cd "$tmp" && "$build/tune/han_report" "it's \"<b>\"" "a='\"<i>") >/dev/null
     grep -q ' &lt;b&gt; &amp;$' "$out/index.html"
-    for name in "$tmp"/report/*.svg; do
-        [[ -s $out/${name##*/} ]] || fail "${name##*/} is missing"
-    done
+    page_has_pictures "$out/index.html" "$(grep -c '<figure>' "$tmp/report/index.html")"
 }
 
 a_second_run_measures_only_the_choice() {
@@ -559,9 +593,11 @@ main() {
     check 'every message size has an estimate' every_size_has_an_estimate
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete
+        check 'a race has a report' a_race_has_a_report
         check 'names in a report are quoted' names_in_a_report_are_quoted
     else
         t_skip 'the report has all its pictures' 'gnuplot is missing'
+        t_skip 'a race has a report' 'gnuplot is missing'
         t_skip 'names in a report are quoted' 'gnuplot is missing'
     fi
     check 'a second run measures only the choice' a_second_run_measures_only_the_choice

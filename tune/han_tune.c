@@ -23,6 +23,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICRO
 
 struct options {
     const char *output, *folder, *report, *validate;
+    char *const *command; /* as it was typed */
     bool race, prune, help;
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
@@ -340,9 +341,6 @@ static int read_options(struct options *options, int argc, char **argv)
     if (options->prune && NULL == options->validate) {
         return tune_complain("--prune needs --validate FILE");
     }
-    if (options->race && NULL != options->report) {
-        return tune_complain("--report tells of the modes task and exhaustive, not of race");
-    }
     return complete(options);
 }
 
@@ -591,6 +589,8 @@ static void make_machine(const struct tune_engine *world, char machine[TUNE_TEXT
 
 static int open_store(struct job *job, const char *machine)
 {
+    static const char *const found[] = { "estimates.csv", "choices.csv", "about.txt", "candidates.csv" };
+    const size_t count = sizeof(found) / sizeof(found[0]) - job->options->race; /* a race writes the last anew */
     char why[2 * TUNE_TEXT], path[4096];
 
     snprintf(path, sizeof(path), "%s/measurements.csv", job->options->folder);
@@ -598,10 +598,10 @@ static int open_store(struct job *job, const char *machine)
         return tune_complain("%s", why);
     }
     /* What was found is found anew. */
-    snprintf(path, sizeof(path), "%s/estimates.csv", job->options->folder);
-    unlink(path);
-    snprintf(path, sizeof(path), "%s/choices.csv", job->options->folder);
-    unlink(path);
+    for (size_t i = 0; i < count; ++i) {
+        snprintf(path, sizeof(path), "%s/%s", job->options->folder, found[i]);
+        unlink(path);
+    }
     if (0 < job->store.resumed) {
         fprintf(stderr, "han_tune: %zu measurements of an earlier run are in %s\n", job->store.resumed,
                 job->options->folder);
@@ -666,6 +666,7 @@ static int prepare(struct job *job, const struct tune_engine *world)
 static int run_job(struct options *options)
 {
     struct job job = { .options = options };
+    const double begin = MPI_Wtime();
     struct tune_engine *world;
     char why[TUNE_TEXT];
     int rc;
@@ -680,6 +681,9 @@ static int run_job(struct options *options)
     }
     rc = agree(0 == world_rank ? prepare(&job, world) : 0);
     rc = 0 == rc ? with_parts(&job, world) : -1;
+    if (0 == rc && 0 == world_rank && NULL != options->output) {
+        tune_output_about(options->folder, options->output, options->command, MPI_Wtime() - begin);
+    }
     if (0 == rc && 0 == world_rank && options->prune) {
         rc = tune_prune(options->validate, &job.rules, job.gains);
     }
@@ -731,6 +735,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     tune_options_speaker("han_tune", world_rank);
+    options.command = argv;
     rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
     if (EXIT_OK == rc && options.help) {
         if (0 == world_rank) {

@@ -269,6 +269,9 @@ void tune_output_rules(struct tune_text *text, const struct tune_choice *choices
 /** Writes a table, wholly or not at all; it is read before, as HAN would. 0, or -1 and a message. */
 int tune_output_write(const struct tune_text *text, const char *path);
 
+/** Notes in the folder which table was made, by which command (up to NULL), and how long that took. For the report. */
+void tune_output_about(const char *folder, const char *output, char *const *command, double seconds);
+
 /** Appends the choices to FOLDER/choices.csv, for the report. */
 void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
 

@@ -169,6 +169,41 @@ int tune_output_write(const struct tune_text *text, const char *path)
     return 0;
 }
 
+/* As a shell takes it. */
+static void print_word(FILE *file, const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=+-%@";
+
+    if ('\0' != *word && strspn(word, plain) == strlen(word)) {
+        fputs(word, file);
+        return;
+    }
+    fputc('\'', file);
+    for (; '\0' != *word; ++word) {
+        fputs('\'' == *word ? "'\\''" : (char[2]){ *word }, file);
+    }
+    fputc('\'', file);
+}
+
+void tune_output_about(const char *folder, const char *output, char *const *command, double seconds)
+{
+    char path[4096], *absolute = realpath(output, NULL);
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/about.txt", folder);
+    file = fopen(path, "w");
+    if (NULL != file) {
+        fprintf(file, "table %s\nseconds %.0f\ncommand", NULL == absolute ? output : absolute, seconds);
+        for (; NULL != *command; ++command) {
+            fputc(' ', file);
+            print_word(file, *command);
+        }
+        fputc('\n', file);
+        fclose(file);
+    }
+    free(absolute);
+}
+
 void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
 {
     char path[4096];
