@@ -280,6 +280,7 @@ int main(int argc, char **argv)
         code = 1;
     }
     free(data);
+    code = tune_finish(code, 1);
     MPI_Finalize();
     return code;
 }

@@ -84,54 +84,68 @@ static double time_of(int (*copy)(char *, const char *, char *, pid_t, size_t), 
 
 static const char usage[]
     = "copy_rates BYTES...\n"
-      "  How fast this machine copies. For each number of bytes (K, M or G may follow) a line: bytes, microseconds of a\n"
+      "  How fast this machine copies. For each number of bytes (K, M or G may follow) a line: bytes, microseconds of "
+      "a\n"
       "  memcpy out of memory that another process has written, and of a single copy out of another process; - where\n"
       "  the system refuses that.\n";
 
-/* The sizes, [count]; 0 where one of them is none. */
-static size_t most_of(char **texts, int count, size_t *sizes)
+enum { HELP = TUNE_OPTION };
+
+static const struct option names[] = { { "help", no_argument, NULL, HELP }, { NULL, 0, NULL, 0 } };
+
+static const char *const accepted[] = { [TUNE_WORD] = "numbers of bytes from 1 on, as 65536 1M" };
+
+static struct {
+    size_t *sizes, count, most;
+    bool help;
+} wanted;
+
+static bool take_option(void *context, int number, const char *text)
 {
-    size_t most = 0;
+    size_t bytes;
 
-    for (int i = 0; i < count; ++i) {
-        const char *text = texts[i];
-
-        if (!tune_get_bytes(&text, INT_MAX, &sizes[i]) || '\0' != *text || 0 == sizes[i]) {
-            tune_complain("%s; accepted: numbers of bytes from 1 on, as 65536 1M; --help tells more", texts[i]);
-            return 0;
-        }
-        most = sizes[i] > most ? sizes[i] : most;
+    (void) context;
+    if (HELP == number) {
+        return wanted.help = true;
     }
-    return most;
+    if (!tune_get_bytes(&text, INT_MAX, &bytes) || '\0' != *text || 0 == bytes) {
+        return false;
+    }
+    wanted.most = bytes > wanted.most ? bytes : wanted.most;
+    wanted.sizes[wanted.count++] = bytes;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    size_t most, *sizes;
+    size_t most;
     char *to, *from, *shared;
     pid_t pid;
 
     tool_version(argc, argv, "copy_rates");
     tune_options_speaker("copy_rates", 0);
-    if (2 > argc) {
-        tune_complain("no bytes are given; --help tells more");
+    wanted.sizes = calloc((size_t) argc, sizeof(*wanted.sizes));
+    if (NULL == wanted.sizes) {
+        tune_complain("no memory");
         return 2;
     }
-    if (0 == strcmp("--help", argv[1]) || 0 == strcmp("-h", argv[1])) {
+    if (0 != tune_read_options(argc, argv, names, accepted, NULL, take_option)) {
+        return 2;
+    }
+    if (wanted.help) {
         fputs(usage, stdout);
         return 0;
     }
-    sizes = calloc((size_t) argc, sizeof(*sizes));
-    most = NULL == sizes ? 0 : most_of(argv + 1, argc - 1, sizes);
-    if (0 == most) {
-        free(sizes);
+    if (0 == wanted.count) {
+        tune_complain("no bytes are given; --help tells more");
         return 2;
     }
+    most = wanted.most;
     to = malloc(most);
     from = malloc(most);
     shared = mmap(NULL, most, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (NULL == to || NULL == from || MAP_FAILED == shared) {
-        fprintf(stderr, "copy_rates: no memory\n");
+        tune_complain("no memory");
         return 2;
     }
     memset(to, 1, most);
@@ -146,15 +160,15 @@ int main(int argc, char **argv)
         perror("copy_rates: fork");
         return 2;
     }
-    for (int i = 0; i < argc - 1; ++i) {
-        const double copy = time_of(by_memcpy, to, shared, from, pid, sizes[i]);
-        const double single = time_of(by_single_copy, to, shared, from, pid, sizes[i]);
+    for (size_t i = 0; i < wanted.count; ++i) {
+        const double copy = time_of(by_memcpy, to, shared, from, pid, wanted.sizes[i]);
+        const double single = time_of(by_single_copy, to, shared, from, pid, wanted.sizes[i]);
 
-        printf("%zu %.2f ", sizes[i], copy);
+        printf("%zu %.2f ", wanted.sizes[i], copy);
         printf(0 > single ? "-\n" : "%.2f\n", single);
     }
-    free(sizes);
+    free(wanted.sizes);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    return 0;
+    return tune_finish(0, 1);
 }

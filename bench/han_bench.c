@@ -400,6 +400,7 @@ struct bench {
     int n_prefers;
     struct variant variants[MAX_VARIANTS];
     int n_variants;
+    int unwritten;     /* something could not be */
     int too_fast;      /* medians below what the wire allows */
     /* the run */
     const struct collective *coll;  /* one of them after the other */
@@ -1005,6 +1006,15 @@ static void print_header(const struct bench *b)
             "wire bound", "ratio", "wrong", "variant");
 }
 
+/* Tells of the first time that is lost. */
+static void flush(struct bench *b, FILE *file, const char *name)
+{
+    if (0 != fflush(file) && !b->unwritten) {
+        b->unwritten = 1;
+        tune_complain("%s cannot be written: %s", name, strerror(errno));
+    }
+}
+
 static void print_row(struct bench *b, const struct point *pt, int v, double median, double minimum)
 {
     const double moved = (b->shape.nodes > 1 ? b->coll->bound(&b->shape) : 0.0) * (double) pt->bytes;
@@ -1029,7 +1039,7 @@ static void print_row(struct bench *b, const struct point *pt, int v, double med
         fprintf(b->out, "%10zu %6d %12.2f %12.2f %12s %7s %7s  %s\n", pt->bytes, pt->reps, median, minimum,
                 bound_text, ratio_text, wrong_text, b->variants[v].name);
     }
-    fflush(b->out);
+    flush(b, b->out, "the table");
 }
 
 static void report(struct bench *b, const struct point *pt, int v, double *times)
@@ -1041,7 +1051,7 @@ static void report(struct bench *b, const struct point *pt, int v, double *times
                 root_of(b, b->offset + i), times[i], b->variants[v].name);
     }
     if (NULL != b->samples) {
-        fflush(b->samples);
+        flush(b, b->samples, b->samples_name);
     }
     qsort(times, (size_t) n, sizeof(*times), by_value);
     print_row(b, pt, v, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
@@ -1538,7 +1548,7 @@ static void print_help(void)
            "  --csv           the table as comma-separated values\n"
            "  -M SIZE         leave out sizes that need more memory per rank (default 1G)\n"
            "  -h, --help      this text\n\n"
-           "Exit code: 0, 1 if any value was wrong, 2 if an option was.\n", MIN_REPS);
+           "Exit code: 0, 1 if any value was wrong or a time could not be written, 2 if an option was.\n", MIN_REPS);
 }
 
 /* ---- the run ---- */
@@ -1666,7 +1676,7 @@ static int run_all(struct bench *b)
     free(b->shape.node_of);
     free(b->shape.ppn);
     free(b->requests);
-    return agree(b, 0 == measured ? EXIT_USAGE : wrong ? EXIT_WRONG : EXIT_OK);
+    return agree(b, 0 == measured ? EXIT_USAGE : wrong || b->unwritten ? EXIT_WRONG : EXIT_OK);
 }
 
 int main(int argc, char **argv)

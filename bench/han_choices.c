@@ -12,6 +12,7 @@
 #include "coll_han_choice.h"
 #include "coll_han_classes.h"
 #include "common/tool_version.h"
+#include "tune/tune_options.h"
 
 enum { MOST_POWER = 23, ROUNDS = 7, LATER = 200000 };
 
@@ -111,28 +112,49 @@ static void time_shape(const mca_coll_han_machine_t *machine, int nodes, int ppn
     printf("%5d x %-5d %10.2f %10.2f %10.1f\n", nodes, ppn, sum / count, most, 1e3 * time_later(machine, input));
 }
 
+enum { MACHINE = TUNE_OPTION, HELP };
+
+static const struct option names[]
+    = { { "machine", required_argument, NULL, MACHINE }, { "help", no_argument, NULL, HELP }, { NULL, 0, NULL, 0 } };
+
+static const char *const accepted[] = { [TUNE_WORD] = NULL, [MACHINE] = "a file" };
+
+static bool wanted_help;
+
+static bool take_option(void *context, int number, const char *text)
+{
+    const char **path = context;
+
+    if (HELP == number) {
+        return wanted_help = true;
+    }
+    *path = text;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const int shapes[][2] = { { 2, 1 }, { 4, 4 }, { 64, 16 }, { 512, 64 }, { 65536, 128 } };
+    const char *path = NULL;
     mca_coll_han_machine_t machine;
     mca_coll_han_text_error_t error;
 
     tool_version(argc, argv, "han_choices");
-    if (2 == argc && (0 == strcmp("--help", argv[1]) || 0 == strcmp("-h", argv[1]))) {
+    tune_options_speaker("han_choices", 0);
+    if (0 != tune_read_options(argc, argv, names, accepted, &path, take_option)) {
+        return 2;
+    }
+    if (wanted_help) {
         usage(stdout);
         return 0;
     }
-    if (1 != argc && (3 != argc || 0 != strcmp("--machine", argv[1]))) {
-        fprintf(stderr, "han_choices: %s; accepted: --machine FILE, or nothing; --help tells more\n", argv[argc - 1]);
-        return 2;
-    }
-    if (1 == argc) {
+    if (NULL == path) {
         mca_coll_han_classes_machine(&machine, &(mca_coll_han_facts_t){ 0 });
-    } else if (0 != mca_coll_han_machine_read(&machine, argv[2], &error)) {
+    } else if (0 != mca_coll_han_machine_read(&machine, path, &error)) {
         if (0 == error.line) {
-            fprintf(stderr, "han_choices: %s: %s\n", argv[2], error.what);
+            tune_complain("%s: %s", path, error.what);
         } else {
-            fprintf(stderr, "han_choices: %s:%d: %s\n", argv[2], error.line, error.what);
+            tune_complain("%s:%d: %s", path, error.line, error.what);
         }
         return 1;
     }
@@ -140,5 +162,5 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); ++i) {
         time_shape(&machine, shapes[i][0], shapes[i][1]);
     }
-    return 0;
+    return tune_finish(0, 1);
 }

@@ -117,6 +117,11 @@ t_run 2 -- --sizes 8 -i 5 -x 0 --calls 1 --samples -
 [[ $code == 0 && $(grep -c '^bcast,8,' "$work/out") == 5 ]]
 t_result $? "samples can go to the standard output"
 
+t_run 2 -- --sizes 8,16 -i 3 -x 0 --samples /dev/full
+[[ $code == 1 && $(grep -c '^han_bench:' "$work/err") == 1 ]] &&
+    grep -qx 'han_bench: /dev/full cannot be written: No space left on device' "$work/err"
+t_result $? 'samples that cannot be written are told of once, with the reason, and the exit code is 1'
+
 t_run 2 -- --first --sizes 1K -i 4 --csv
 [[ $code == 0 && $(t_sizes) == 1024 ]]
 t_result $? 'the first call on a new communicator is measured'

@@ -56,8 +56,8 @@ tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--
 bench/han_bench     |  | --collective bcst;bcst
 bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
-bench/han_choices   |  | --machine;--fast
-bench/copy_rates    |  | 0;x;64X
+bench/han_choices   |  | --machine;--fast;x
+bench/copy_rates    |  | 0;x;64X;--fast
 tune/han_rules      | explain --collective bcast --nodes 2 --ppn 2 --bytes 8 | --collective bcst;--nodes 0;--nodes x;--ppn 0;--bytes x;--order sideways;--form fast;--fast
 tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--shape 4y4;--shape 4x;--shape 0x4;--fast
 tune/han_rules      |  | guess;check
@@ -142,6 +142,14 @@ test_version() {                    # test_version PATH
         [[ $(<"$tmp/out") =~ ^"${1##*/} (HAN) "[0-9]+(\.[0-9]+)+(" ("[0-9a-z.+-]+")")?$ && ! -s $tmp/err && ! -s $tmp/started ]]
 }
 
+# What is printed is lost where a disk is full.
+test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
+    local program=$1 status=0
+    shift
+    (cd -- "$build" && exec timeout -k 5 "$LIMIT" "$program" "$@" >/dev/full 2>"$tmp/err" </dev/null) || status=$?
+    ((status == 1)) && [[ $(<"$tmp/err") == "${program##*/}: the "*" cannot be written"* ]]
+}
+
 make_stubs
 for tool in bench/{board,candidates,compare,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
@@ -158,6 +166,10 @@ for tool in tune/han_tune tune/han_candidates bench/han_bench bench/beside; do
     t_check "$tool: the table has all options" test_all_options "$tool" $(program_options_of "$tool")
 done
 test_table "$build" <<<"$PROGRAMS"
+t_check "han_bench tells of a full disk" test_full_disk bench/han_bench bcast --sizes 8,16 -i 3 -x 0
+t_check "han_choices tells of a full disk" test_full_disk bench/han_choices
+t_check "copy_rates tells of a full disk" test_full_disk bench/copy_rates 8
+t_check "han_rules tells of a full disk" test_full_disk tune/han_rules builtin
 
 echo "1..$count"
 exit "$failed"

@@ -287,6 +287,7 @@ int main(int argc, char **argv)
     } else if (EXIT_OK == rc) {
         rc = run_job(&options);
     }
+    rc = tune_finish(rc, EXIT_FAILED);
     MPI_Finalize();
     return rc;
 }

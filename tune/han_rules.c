@@ -449,9 +449,5 @@ int main(int argc, char **argv)
     } else {
         rc = commands[i].run(argc - 1, argv + 1);
     }
-    if (0 != fflush(stdout) || 0 != ferror(stdout)) {
-        fprintf(stderr, "han_rules: the output cannot be written\n");
-        rc = BAD_FILE;
-    }
-    return rc;
+    return tune_finish(rc, BAD_FILE);
 }

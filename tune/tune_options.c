@@ -39,6 +39,15 @@ void tune_complain_here(const char *what)
     fprintf(stderr, "%s: rank %d: %s\n", speaker.program, speaker.rank, what);
 }
 
+int tune_finish(int code, int failed)
+{
+    if (0 == fflush(stdout) && 0 == ferror(stdout)) {
+        return code;
+    }
+    tune_complain("the output cannot be written");
+    return failed;
+}
+
 bool tune_get_bytes(const char **text, size_t most, size_t *bytes)
 {
     static const char suffixes[] = "KMG";

@@ -19,6 +19,10 @@ int tune_complain(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /** The same from any rank, which tells its number. */
 void tune_complain_here(const char *what);
 
+/** At a program's end: writes what is left of the standard output. Returns code; failed where not all of it could be
+ * written, which is told. */
+int tune_finish(int code, int failed);
+
 /** Reads a number of bytes; K, M or G may follow, and B. Text is moved behind it. False where there is none, or more.
  */
 bool tune_get_bytes(const char **text, size_t most, size_t *bytes);
