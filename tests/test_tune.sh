@@ -151,8 +151,37 @@ a_race_is_written_anew() {
     ln -sf /dev/full "$folder/candidates.csv"
     tune --output "$tmp/anew.rules" "${race[@]}"
     ((status == 1)) || fail "exit code $status"
-    says_once 'han_tune: .*/candidates.csv: No space left on device'
+    says_once 'han_tune: what was measured cannot be written to .*anew.rules.measured: No space left on device'
     "$build/tune/han_rules" check "$tmp/anew.rules"
+}
+
+# What was decided is not raced again; lines that were cut off are no trouble.  Where it has come to its end it begins anew.
+an_interrupted_race_goes_on() {
+    local folder=$tmp/half.rules.measured kept race=(--mode race --collectives bcast,reduce,allreduce)
+    "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/half.rules" "${race[@]}" \
+        >"$tmp/first" 2>&1 </dev/null &
+    t_eventually some_choices "$folder" || :
+    kill -TERM $! && wait $! || :
+    # The ranks may live a little longer than mpirun.
+    t_eventually flock -n "$folder/measurements.csv" true
+    kept=$(grep -c '^2,2,' "$folder/choices.csv")
+    cp "$folder/choices.csv" "$tmp/choices"
+    printf '2,2,allredu' >>"$folder/choices.csv"
+    printf '2,2,slot,-,allreduce,8,fall' >>"$folder/candidates.csv"
+    tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-1K --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    says_once "han_tune: $kept races of an earlier run are in $folder"
+    [[ $(head -n "$kept" "$folder/choices.csv") == "$(<"$tmp/choices")" ]] || fail 'what was decided is raced again'
+    (($(wc -l <"$folder/choices.csv") > kept)) && ! cut -d, -f1-4 "$folder/choices.csv" | sort | uniq -d | grep . ||
+        fail 'choices.csv is not as it should be'
+    ! cut -d, -f1,2,5-7 "$folder/candidates.csv" | sort | uniq -d | grep . || fail 'something was timed twice'
+    awk -F, 'NF != 13' "$folder/candidates.csv" | grep . && fail 'candidates.csv is not as it should be'
+    tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-8 --repetitions 1-1
+    ((status == 0)) && ! grep -q 'earlier run' "$tmp/out" && (($(wc -l <"$folder/choices.csv") == 3))
+}
+
+some_choices() {                    # some_choices FOLDER
+    (($(grep -c '^2,2,' "$1/choices.csv" 2>/dev/null) >= 4))
 }
 
 the_table_is_one_for_han() {
@@ -588,6 +617,7 @@ main() {
     check 'a race begins with those who may win' a_race_begins_with_those_who_may_win
     check 'a race ends in time' a_race_ends_in_time
     check 'a race is written anew, and what cannot be is told' a_race_is_written_anew
+    check 'an interrupted race goes on' an_interrupted_race_goes_on
     check 'the table is one that HAN reads' the_table_is_one_for_han
     check "the user's settings are not taken for the built-in rules" settings_of_the_user_are_ignored
     check 'every message size has an estimate' every_size_has_an_estimate

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tuner's cost model and statistics, its search space, its tables, and its file of measurements. */
 #include "../coll_han_rules.h"
+#include "../common/tool_version.h"
 #include "../tune/tune.h"
 
 #include "unit.h"
@@ -737,6 +738,114 @@ static void what_cannot_be_written_says_why(void **state)
     assert_true(S_ISCHR(mode_of("/dev/full")));
 }
 
+/* ---- choices of an interrupted race ---- */
+
+static const char folder[] = "unit_tune.d";
+
+static void write_lines(const char *name, const char *lines)
+{
+    char file_path[64];
+    FILE *file;
+
+    snprintf(file_path, sizeof(file_path), "%s/%s", folder, name);
+    file = fopen(file_path, "a");
+    assert_non_null(file);
+    fputs(lines, file);
+    fclose(file);
+}
+
+static void forget_folder(void)
+{
+    unlink("unit_tune.d/choices.csv");
+    unlink("unit_tune.d/candidates.csv");
+    rmdir(folder);
+    errno = 0;
+}
+
+static void choices_are_there_again(void **state)
+{
+    const struct tune_choice written[]
+        = { { .collective = HAN_BCAST,
+              .bytes = 8,
+              .found = true,
+              .text = "algorithm=tree ibalg=chain ibs=500",
+              .estimate = 0.25,
+              .measured = 0.5,
+              .builtin = 1,
+              .fallback = 2 },
+            { .collective = HAN_ALLTOALL, .bytes = 4096, .text = "algorithm=fallback", .builtin = 3 } };
+    struct tune_kept *kept;
+    const struct tune_choice *found;
+
+    (void) state;
+    forget_folder();
+    assert_int_equal(-1, tune_choices_add(folder, written, 2, 4, 2));
+    assert_int_equal(ENOENT, errno);
+    assert_int_equal(0, tune_choices_read(folder, &kept));
+    assert_int_equal(0, mkdir(folder, 0700));
+    assert_int_equal(0, tune_choices_add(folder, written, 2, 4, 2));
+    assert_int_equal(0, tune_choices_add(folder, &written[1], 1, 8, 2));
+    /* A good one; of another version, no rule, no collective, too few columns, cut off. */
+    write_lines("choices.csv", "4,2,reduce,64,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback,0.0.0 (none)\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=oak," HAN_VERSION_TEXT "\n"
+                               "4,2,reduc,8,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT);
+    assert_int_equal(4, tune_choices_read(folder, &kept));
+    found = tune_choices_find(kept, 4, 4, 2, HAN_BCAST, 8);
+    assert_non_null(found);
+    assert_true(found->found);
+    assert_string_equal(written[0].text, found->text);
+    assert_int_equal(HAN_TREE, found->config.params.algorithm);
+    assert_int_equal(ADAPT_TREE_CHAIN, found->config.params.ibalg);
+    near(0.25, found->estimate);
+    near(0.5, found->measured);
+    near(1, found->builtin);
+    near(2, found->fallback);
+    found = tune_choices_find(kept, 4, 8, 2, HAN_ALLTOALL, 4096);
+    assert_non_null(found);
+    assert_false(found->found);
+    assert_non_null(tune_choices_find(kept, 4, 4, 2, HAN_REDUCE, 64));
+    assert_null(tune_choices_find(kept, 4, 4, 2, HAN_BCAST, 16));
+    assert_null(tune_choices_find(kept, 4, 4, 4, HAN_BCAST, 8));
+    free(kept);
+    forget_folder();
+}
+
+static void a_race_goes_on_with_whole_contests(void **state)
+{
+    static const char whole[] = "nodes,ppn,map,rate,collective,bytes,algorithm\n"
+                                "4,2,slot,-,bcast,8,fallback\n"
+                                "4,2,slot,-,bcast,8,tree\n"
+                                "4,2,slot,-,scatterv,65536,fallback\n";
+    const struct tune_choice written[] = { { .collective = HAN_BCAST, .bytes = 8, .text = "algorithm=fallback" },
+                                           { .collective = HAN_SCATTERV, .bytes = 0, .text = "algorithm=fallback" } };
+    struct tune_kept *kept;
+    char text[512] = "";
+    FILE *file;
+
+    (void) state;
+    forget_folder();
+    assert_int_equal(0, mkdir(folder, 0700));
+    assert_int_equal(0, tune_choices_add(folder, written, 2, 4, 2));
+    write_lines("choices.csv", "4,2,allredu");
+    write_lines("candidates.csv", whole);
+    /* Not decided on, of another part, cut off. */
+    write_lines("candidates.csv", "4,2,slot,-,bcast,16,fallback\n4,4,slot,-,bcast,8,fallback\n4,2,slot,-,bcast,8,fal");
+    assert_int_equal(2, tune_choices_read(folder, &kept));
+    assert_int_equal(0, tune_choices_resume(folder, kept, 2));
+    free(kept);
+    assert_int_equal(2, tune_choices_read(folder, &kept));
+    free(kept);
+    file = fopen("unit_tune.d/candidates.csv", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    assert_string_equal(whole, text);
+    forget_folder();
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -764,6 +873,8 @@ int main(void)
         cmocka_unit_test(a_link_stays_one_and_its_target_is_written),
         cmocka_unit_test(what_is_no_file_is_written_and_stays),
         cmocka_unit_test(what_cannot_be_written_says_why),
+        cmocka_unit_test(choices_are_there_again),
+        cmocka_unit_test(a_race_goes_on_with_whole_contests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -455,7 +455,7 @@ static void wake(const struct tune_engine *world, int size, int nodes, int ppn)
 struct job {
     struct options *options;
     struct tune_store store;
-    struct tune_table candidates; /* what a race has timed */
+    struct tune_race_log race;
     struct tune_text text;
     mca_coll_han_rules_t rules;
     struct tune_gain *gains;
@@ -476,12 +476,14 @@ static int do_part(struct job *job, struct tune_engine *engine)
         return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
     }
     count = job->options->race
-                ? tune_race_run(engine, space, &job->options->way, 0 == world_rank ? &job->candidates : NULL, &choices)
+                ? tune_race_run(engine, space, &job->options->way, 0 == world_rank ? &job->race : NULL, &choices)
                 : tune_search_run(engine, &job->store, space, &job->options->way,
                                   0 == world_rank ? job->options->folder : NULL, &choices);
     if (0 == world_rank && 0 <= count) {
         tune_output_rules(&job->text, choices, count, space->nodes, space->ppn);
-        tune_output_choices(job->options->folder, choices, count, space->nodes, space->ppn);
+        if (!job->options->race) {
+            tune_choices_add(job->options->folder, choices, count, space->nodes, space->ppn);
+        }
         /* After each part, so that there is something whatever comes then. */
         count = tune_output_write(&job->text, job->options->output);
     }
@@ -587,20 +589,19 @@ static void make_machine(const struct tune_engine *world, char machine[TUNE_TEXT
              OMPI_RELEASE_VERSION);
 }
 
+/* Returns path. */
+static const char *in_folder(const struct job *job, const char *name, char path[4096])
+{
+    snprintf(path, 4096, "%s/%s", job->options->folder, name);
+    return path;
+}
+
 static int open_store(struct job *job, const char *machine)
 {
-    static const char *const found[] = { "estimates.csv", "choices.csv", "about.txt", "candidates.csv" };
-    const size_t count = sizeof(found) / sizeof(found[0]) - job->options->race; /* a race writes the last anew */
     char why[2 * TUNE_TEXT], path[4096];
 
-    snprintf(path, sizeof(path), "%s/measurements.csv", job->options->folder);
-    if (0 != tune_store_open(&job->store, path, machine, why)) {
+    if (0 != tune_store_open(&job->store, in_folder(job, "measurements.csv", path), machine, why)) {
         return tune_complain("%s", why);
-    }
-    /* What was found is found anew. */
-    for (size_t i = 0; i < count; ++i) {
-        snprintf(path, sizeof(path), "%s/%s", job->options->folder, found[i]);
-        unlink(path);
     }
     if (0 < job->store.resumed) {
         fprintf(stderr, "han_tune: %zu measurements of an earlier run are in %s\n", job->store.resumed,
@@ -609,37 +610,65 @@ static int open_store(struct job *job, const char *machine)
     return 0;
 }
 
-/* Returns path. */
-static const char *candidates_path(const struct job *job, char path[4096])
+/* What was found is found anew; what a race has timed it writes anew itself. */
+static void forget_found(const struct job *job)
 {
-    snprintf(path, 4096, "%s/candidates.csv", job->options->folder);
-    return path;
+    static const char *const found[] = { "estimates.csv", "choices.csv", "about.txt", "candidates.csv" };
+    char path[4096];
+
+    for (size_t i = 0; i < sizeof(found) / sizeof(found[0]) - job->options->race; ++i) {
+        unlink(in_folder(job, found[i], path));
+    }
 }
 
-static int open_candidates(struct job *job)
+/* A race that has not come to its end: what about.txt is of is not there. */
+static bool is_unfinished(const struct job *job)
 {
     char path[4096];
 
-    job->candidates.file = fopen(candidates_path(job, path), "w");
-    if (NULL == job->candidates.file) {
+    return 0 != access(in_folder(job, "about.txt", path), F_OK)
+           && 0 == access(in_folder(job, "candidates.csv", path), F_OK) && tune_file_is_regular(path);
+}
+
+static int open_race(struct job *job)
+{
+    struct tune_race_log *race = &job->race;
+    char path[4096];
+
+    race->folder = job->options->folder;
+    if (is_unfinished(job)) {
+        race->kept_count = tune_choices_read(race->folder, &race->kept);
+    }
+    if (0 < race->kept_count) {
+        fprintf(stderr, "han_tune: %ld races of an earlier run are in %s\n", race->kept_count, race->folder);
+        if (0 != tune_choices_resume(race->folder, race->kept, race->kept_count)) {
+            return tune_complain("%s: %s", race->folder, strerror(errno));
+        }
+    } else {
+        forget_found(job);
+    }
+    race->table.file = fopen(in_folder(job, "candidates.csv", path), 0 < race->kept_count ? "a" : "w");
+    if (NULL == race->table.file) {
         return tune_complain("%s: %s", path, strerror(errno));
     }
-    tune_contest_print_head(&job->candidates);
+    if (0 == race->kept_count) {
+        tune_contest_print_head(&race->table);
+    }
     return 0;
 }
 
-/* 0; -1 where not all of them could be written. */
-static int close_candidates(struct job *job)
+/* 0; -1 where not all of it could be written. */
+static int close_race(struct job *job)
 {
-    char path[4096];
+    struct tune_race_log *race = &job->race;
 
-    if (NULL == job->candidates.file) {
-        return 0;
+    free(race->kept);
+    if (NULL != race->table.file) {
+        fclose(race->table.file); /* each line has been flushed */
     }
-    fclose(job->candidates.file); /* each line has been flushed */
-    return 0 == job->candidates.error
-               ? 0
-               : tune_complain("%s: %s", candidates_path(job, path), strerror(job->candidates.error));
+    return 0 == race->table.error ? 0
+                                  : tune_complain("what was measured cannot be written to %s: %s", race->folder,
+                                                  strerror(race->table.error));
 }
 
 static int prepare(struct job *job, const struct tune_engine *world)
@@ -655,7 +684,12 @@ static int prepare(struct job *job, const struct tune_engine *world)
         job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
         return NULL == job->gains ? tune_complain("memory is short") : 0;
     }
-    if (0 != open_store(job, machine) || (job->options->race && 0 != open_candidates(job))) {
+    if (0 != open_store(job, machine)) {
+        return -1;
+    }
+    if (!job->options->race) {
+        forget_found(job);
+    } else if (0 != open_race(job)) {
         return -1;
     }
     catch_signals(job->options);
@@ -689,7 +723,7 @@ static int run_job(struct options *options)
     }
     tune_engine_close(world);
     if (0 == world_rank) {
-        rc = 0 != close_candidates(&job) ? -1 : rc;
+        rc = 0 != close_race(&job) ? -1 : rc;
         tune_store_close(&job.store);
         mca_coll_han_rules_free(&job.rules);
         free(job.gains);

@@ -272,9 +272,6 @@ int tune_output_write(const struct tune_text *text, const char *path);
 /** Notes in the folder which table was made, by which command (up to NULL), and how long that took. For the report. */
 void tune_output_about(const char *folder, const char *output, char *const *command, double seconds);
 
-/** Appends the choices to FOLDER/choices.csv, for the report. */
-void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
-
 /** What a line of a table has gained: of all messages that it decides, the geometric mean. */
 struct tune_gain {
     const mca_coll_han_rule_t *rule;
@@ -284,5 +281,31 @@ struct tune_gain {
 
 /** Writes a table anew: rules that are not TUNE_WORTH times as fast as the built-in ones are left to these. */
 int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains);
+
+/* -- tune_choices.c: what came of a search ------------------------------------------------------------------------- */
+
+/** A choice of a search before, and the part of the allocation that it is for. */
+struct tune_kept {
+    int nodes, ppn;
+    struct tune_choice choice;
+};
+
+/** Adds lines to choices.csv in the folder. 0; -1 and errno. */
+int tune_choices_add(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
+
+/**
+ * Reads choices.csv, lines of this version. What is no whole line is left out.
+ *
+ * @param kept gets memory, to be freed
+ * @returns how many there are
+ */
+long tune_choices_read(const char *folder, struct tune_kept **kept);
+
+/** NULL where it is not among them. */
+const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
+                                            mca_coll_han_collective_t collective, size_t bytes);
+
+/** Writes choices.csv and candidates.csv with what was kept alone, so that a race can go on. 0; -1 and errno. */
+int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count);
 
 #endif

@@ -204,26 +204,6 @@ void tune_output_about(const char *folder, const char *output, char *const *comm
     free(absolute);
 }
 
-void tune_output_choices(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
-{
-    char path[4096];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/choices.csv", folder);
-    file = fopen(path, "a");
-    for (long i = 0; NULL != file && i < count; ++i) {
-        const struct tune_choice *choice = &choices[i];
-
-        fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,", nodes, ppn,
-                mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
-                choice->builtin, choice->fallback, what_of(choice));
-        fprintf(file, "%s," HAN_VERSION_TEXT "\n", choice->text);
-    }
-    if (NULL != file) {
-        fclose(file);
-    }
-}
-
 static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gains, int line)
 {
     for (size_t i = 0; i < rules->count; ++i) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_race.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ struct race {
     struct tune_engine *engine;
     const struct tune_space *space;
     const struct tune_way *way;
-    struct tune_table *table;
+    struct tune_race_log *log;
     mca_coll_han_candidates_t machine;
     int ranks;
     struct tune_choice *choices; /* [room] */
@@ -69,7 +70,7 @@ static void tell(struct race *race, const struct tune_contest *contest)
     const int all = race->space->collective_count;
     char bytes[32], time[32], left[32];
 
-    if (NULL == race->table || race->way->quiet || now < race->told + TELL_SECONDS) {
+    if (NULL == race->log || race->way->quiet || now < race->told + TELL_SECONDS) {
         return;
     }
     race->told = now;
@@ -182,6 +183,35 @@ static bool knows_bytes(mca_coll_han_collective_t collective)
     return HAN_ALLTOALLV != collective && HAN_GATHERV != collective && HAN_SCATTERV != collective;
 }
 
+/* What rank 0 has kept of the same race is for all. */
+static bool is_kept(const struct race *race, struct tune_choice *choice)
+{
+    const struct tune_choice *kept = NULL;
+    int there;
+
+    if (NULL != race->log) {
+        kept = tune_choices_find(race->log->kept, race->log->kept_count, race->space->nodes, race->space->ppn,
+                                 choice->collective, choice->bytes);
+    }
+    there = NULL != kept;
+    MPI_Bcast(&there, 1, MPI_INT, 0, tune_engine_comm(race->engine));
+    if (there) {
+        *choice = NULL != kept ? *kept : *choice;
+        MPI_Bcast(choice, (int) sizeof(*choice), MPI_BYTE, 0, tune_engine_comm(race->engine));
+    }
+    return there;
+}
+
+static void note(struct race *race, const struct tune_choice *choice)
+{
+    struct tune_race_log *log = race->log;
+
+    if (NULL != log && 0 != tune_choices_add(log->folder, choice, 1, race->space->nodes, race->space->ppn)
+        && 0 == log->table.error) {
+        log->table.error = errno;
+    }
+}
+
 /* Races at a size, or at that of long blocks where none can be known; the choice comes to this place. */
 static int race_at(struct race *race, mca_coll_han_collective_t collective, size_t bytes, long place)
 {
@@ -189,6 +219,10 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
     struct tune_contest contest;
     int rc;
 
+    if (is_kept(race, &choice)) {
+        add_choice(race, &choice, place);
+        return 0;
+    }
     tune_contest_open(&contest, race->engine, &race->machine, collective,
                       knows_bytes(collective) ? bytes : within_memory(race, collective, LONG_BLOCK));
     tune_contest_add_own(&contest);
@@ -198,11 +232,12 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
                       mca_coll_han_collective_names[collective], bytes);
     }
     rc = hold(race, &contest);
-    if (0 == rc && NULL != race->table) {
-        tune_contest_print(&contest, "-", race->table);
+    if (0 == rc && NULL != race->log) {
+        tune_contest_print(&contest, "-", &race->log->table);
     }
     rc = 0 == rc ? choose(race, &contest, &choice) : rc;
     if (0 == rc) {
+        note(race, &choice);
         add_choice(race, &choice, place);
     } else {
         tune_complain("%s, %zu bytes: a call failed", mca_coll_han_collective_names[collective], bytes);
@@ -280,7 +315,7 @@ static void say_result(const struct race *race)
     for (long i = 0; i < race->count; ++i) {
         found += race->choices[i].found;
     }
-    if (NULL != race->table) {
+    if (NULL != race->log) {
         tune_time_text(MPI_Wtime() - race->begin, time);
         fprintf(stderr, "han_tune: %ld races in %s: at %ld sizes HAN's own choice is beaten\n", race->count, time,
                 found);
@@ -291,9 +326,9 @@ static void say_result(const struct race *race)
 }
 
 long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
-                   struct tune_table *table, struct tune_choice **choices)
+                   struct tune_race_log *log, struct tune_choice **choices)
 {
-    struct race race = { .engine = engine, .space = space, .way = way, .table = table, .begin = MPI_Wtime() };
+    struct race race = { .engine = engine, .space = space, .way = way, .log = log, .begin = MPI_Wtime() };
 
     race.told = race.begin;
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);

@@ -15,17 +15,25 @@
 /** The longest message, or blocks of all ranks together, that a race needs memory for. */
 size_t tune_race_memory(const struct tune_space *space);
 
+/** What rank 0 has of a race: where it is noted, and what was kept of one that was interrupted. */
+struct tune_race_log {
+    struct tune_table table; /**< a line for each candidate that was timed, as han_candidates prints it */
+    const char *folder;      /**< of choices.csv */
+    struct tune_kept *kept;  /**< [kept_count] */
+    long kept_count;
+};
+
 /**
  * Races. Collective; every rank decides alike.
  *
  * @param space its collectives, nodes, ppn, and sizes; of blocks, those of all ranks together are at most
  *              tune_race_memory()
  * @param way   most: rounds; deadline; quiet
- * @param table gets a line for each candidate that was timed, as han_candidates prints it; NULL on other ranks than 0
+ * @param log   NULL on other ranks than 0
  * @param choices gets memory, to be freed: of each collective by ascending sizes
  * @returns how many choices there are; -1 after an error, which has been told
  */
 long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
-                   struct tune_table *table, struct tune_choice **choices);
+                   struct tune_race_log *log, struct tune_choice **choices);
 
 #endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What came of a search, in choices.csv, a line a choice:
+ *
+ *     nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner,version
+ *
+ * A race writes each when it is made, so that one that was interrupted goes on from there.
+ */
+#include "tune.h"
+
+#include "common/tool_version.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHOICES "choices.csv"
+#define CANDIDATES "candidates.csv"
+
+static FILE *open_file(const char *folder, const char *name, const char *mode)
+{
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return fopen(path, mode);
+}
+
+/* ---- lines ---- */
+
+static void print_choice(FILE *file, const struct tune_choice *choice, int nodes, int ppn)
+{
+    fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,%s," HAN_VERSION_TEXT "\n", nodes, ppn,
+            mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
+            choice->builtin, choice->fallback, choice->found ? choice->text : "algorithm=auto", choice->text);
+}
+
+int tune_choices_add(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
+{
+    FILE *file = open_file(folder, CHOICES, "a");
+
+    if (NULL == file) {
+        return -1;
+    }
+    for (long i = 0; i < count; ++i) {
+        print_choice(file, &choices[i], nodes, ppn);
+    }
+    return 0 == fclose(file) ? 0 : -1;
+}
+
+/* Of a rule's text. False where it is none. */
+static bool read_rule(const char *collective, const char *text, struct tune_choice *choice)
+{
+    mca_coll_han_rules_t rules;
+    mca_coll_han_rules_error_t error;
+    char line[3 * TUNE_TEXT];
+    bool good;
+
+    snprintf(line, sizeof(line), "han-rules %d\n%.100s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION, collective,
+             text);
+    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+        return false;
+    }
+    good = 1 == rules.count && 0 != rules.rules->collectives
+           && 0 == (rules.rules->collectives & (rules.rules->collectives - 1));
+    if (good) {
+        while (rules.rules->collectives != UINT64_C(1) << choice->collective) {
+            ++choice->collective;
+        }
+        choice->config = (struct tune_config){ .collective = choice->collective, .params = rules.rules->params };
+        choice->config.params.why = NULL;
+    }
+    mca_coll_han_rules_free(&rules);
+    return good;
+}
+
+static bool read_choice(char *line, struct tune_kept *kept)
+{
+    enum { NODES, PPN, COLLECTIVE, BYTES, ESTIMATE, MEASURED, OWN, FALLBACK, RULE, WINNER, MADE_BY, COLUMNS };
+    char *columns[COLUMNS] = { NULL };
+    struct tune_choice *choice = &kept->choice;
+
+    if (NULL == strchr(line, '\n')) {
+        return false; /* cut off */
+    }
+    line[strcspn(line, "\n")] = '\0';
+    for (int i = 0; i < COLUMNS && NULL != line; ++i) {
+        columns[i] = strsep(&line, ",");
+    }
+    if (NULL != line || NULL == columns[MADE_BY] || 0 != strcmp(HAN_VERSION_TEXT, columns[MADE_BY])
+        || TUNE_TEXT <= strlen(columns[WINNER])) {
+        return false;
+    }
+    *kept = (struct tune_kept){ .nodes = atoi(columns[NODES]), .ppn = atoi(columns[PPN]) };
+    choice->bytes = strtoull(columns[BYTES], NULL, 10);
+    choice->estimate = strtod(columns[ESTIMATE], NULL);
+    choice->measured = strtod(columns[MEASURED], NULL);
+    choice->builtin = strtod(columns[OWN], NULL);
+    choice->fallback = strtod(columns[FALLBACK], NULL);
+    choice->found = 0 == strcmp(columns[RULE], columns[WINNER]);
+    strcpy(choice->text, columns[WINNER]);
+    return 0 < kept->nodes && 0 < kept->ppn && read_rule(columns[COLLECTIVE], columns[WINNER], choice);
+}
+
+/* ---- an interrupted race ---- */
+
+const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
+                                            mca_coll_han_collective_t collective, size_t bytes)
+{
+    for (long i = 0; i < count; ++i) {
+        if (kept[i].nodes == nodes && kept[i].ppn == ppn && kept[i].choice.collective == collective
+            && kept[i].choice.bytes == bytes) {
+            return &kept[i].choice;
+        }
+    }
+    return NULL;
+}
+
+long tune_choices_read(const char *folder, struct tune_kept **kept)
+{
+    enum { LINE = 4096 };
+    FILE *file = open_file(folder, CHOICES, "r");
+    char line[LINE];
+    long count = 0;
+
+    *kept = NULL;
+    while (NULL != file && NULL != fgets(line, sizeof(line), file)) {
+        struct tune_kept *grown = realloc(*kept, (size_t) (count + 1) * sizeof(**kept));
+
+        if (NULL == grown) {
+            break; /* the others are made anew */
+        }
+        *kept = grown;
+        count += read_choice(line, &grown[count]);
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+    return count;
+}
+
+/* Of a line of candidates.csv: whether it has a choice. Those of all bytes have 0. */
+static bool is_kept(const char *line, const struct tune_kept *kept, long count)
+{
+    int nodes, ppn;
+    char collective[64];
+    size_t bytes;
+
+    if (NULL == strchr(line, '\n')
+        || 4 != sscanf(line, "%d,%d,%*[^,],%*[^,],%63[^,],%zu,", &nodes, &ppn, collective, &bytes)) {
+        return false;
+    }
+    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+        if (0 == strcmp(mca_coll_han_collective_names[i], collective)) {
+            return NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) i, bytes)
+                   || NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) i, 0);
+        }
+    }
+    return false;
+}
+
+int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count)
+{
+    enum { LINE = 4096 };
+    FILE *file = open_file(folder, CANDIDATES, "r+");
+    struct tune_text text = { 0 };
+    char path[4096], line[LINE];
+    int rc = NULL == file ? -1 : 0;
+
+    while (0 == rc && NULL != fgets(line, sizeof(line), file)) {
+        if (0 == text.length || is_kept(line, kept, count)) {
+            tune_text_add(&text, "%s", line); /* the first one has the names of the columns */
+        }
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+    snprintf(path, sizeof(path), "%s/" CANDIDATES, folder);
+    rc = 0 == rc && !text.short_of_memory ? tune_file_write(path, text.text, text.length) : -1;
+    free(text.text);
+    file = 0 == rc ? open_file(folder, CHOICES, "w") : NULL;
+    for (long i = 0; NULL != file && i < count; ++i) {
+        print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
+    }
+    return NULL != file && 0 == fclose(file) ? 0 : -1;
+}
