@@ -51,7 +51,7 @@ tests/fuzz.sh    |  | --seconds 0;--seconds x
 # The same of compiled programs, in the build folder.  They are started as jobs of one rank.  What is wrong with files of
 # han_tune is in test_tune.sh: it wants several nodes.
 readonly PROGRAMS="
-tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
+tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--mode task --collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
 tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
 bench/han_bench     |  | --collective bcst;bcst
 bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q

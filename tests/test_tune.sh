@@ -48,7 +48,7 @@ tune() {                            # tune OPTION...
 }
 
 # A search that takes a moment.
-small=(--collectives bcast,allreduce,barrier --bytes 4K-64K --segments 16K-32K --trees chain,binary --repetitions 2-2)
+small=(--mode task --collectives bcast,allreduce,barrier --bytes 4K-64K --segments 16K-32K --trees chain,binary --repetitions 2-2)
 
 says() {
     grep -q -- "$1" "$tmp/out" || fail "it does not say: $1"
@@ -92,9 +92,9 @@ a_search_writes_a_table() {
 # choice it is left to that.
 a_race_knows_all_collectives() {
     local rules=$tmp/race.rules
-    tune --output "$rules" --mode race --collectives bcast,allreduce,barrier,alltoall,gatherv,scan --bytes 8-64K
+    tune --output "$rules" --collectives bcast,allreduce,barrier,alltoall,gatherv,scan --bytes 8-64K
     ((status == 0)) || fail "exit code $status"
-    grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .* --output $rules --mode race " "$rules.measured/about.txt"
+    grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .*/han_tune --output $rules --collectives " "$rules.measured/about.txt"
     "$build/tune/han_rules" check "$rules"
     grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
     for collective in bcast allreduce barrier alltoall scan; do
@@ -113,7 +113,7 @@ a_race_knows_all_collectives() {
     # A table of all of them, measured: a line for each message that a rule decides.
     printf 'han-rules 1\nalltoall nodes=2 ppn=2 bytes=* : algorithm=exchange\nscan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0\n' \
         >"$tmp/all.rules"
-    tune --validate "$tmp/all.rules" --mode race --bytes 512-2K --repetitions 1-1
+    tune --validate "$tmp/all.rules" --bytes 512-2K --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
     says '^ *2 alltoall *512 ' && says '^ *2 alltoall *2048 ' && says '^ *3 scan *1024 '
 }
@@ -123,10 +123,10 @@ a_race_begins_with_those_who_may_win() {
     local with without
     sed -E 's/^(up .*overhead) [^ ]* [^ ]*/\1 1ms 1ms/; s/ rate [^ ]*//' "$HERE/cluster.machine" >"$tmp/far.machine"
     export OMPI_MCA_coll_han_machine=$HERE/cluster.machine
-    tune --output "$tmp/model.rules" --mode race --collectives bcast --bytes 256K-256K --repetitions 1-1
+    tune --output "$tmp/model.rules" --collectives bcast --bytes 256K-256K --repetitions 1-1
     without=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
     export OMPI_MCA_coll_han_machine=$tmp/far.machine
-    tune --output "$tmp/model.rules" --mode race --collectives bcast --bytes 256K-256K --repetitions 1-1
+    tune --output "$tmp/model.rules" --collectives bcast --bytes 256K-256K --repetitions 1-1
     unset OMPI_MCA_coll_han_machine
     with=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
     ((1 < with && with < without)) || fail "$with candidates, on the nearer machine $without"
@@ -134,7 +134,7 @@ a_race_begins_with_those_who_may_win() {
 }
 
 a_race_ends_in_time() {
-    tune --output "$tmp/late.rules" --mode race --time-limit 1s
+    tune --output "$tmp/late.rules" --time-limit 1s
     ((status == 0)) || fail "exit code $status"
     says_once 'there was no time for all sizes of [0-9]* collectives'
     "$build/tune/han_rules" check "$tmp/late.rules"
@@ -142,7 +142,7 @@ a_race_ends_in_time() {
 
 # What came of the search before is not added to; what cannot be kept is told, and the rules are there all the same.
 a_race_is_written_anew() {
-    local folder=$tmp/anew.rules.measured race=(--mode race --collectives barrier --repetitions 1-1)
+    local folder=$tmp/anew.rules.measured race=(--collectives barrier --repetitions 1-1)
     tune --output "$tmp/anew.rules" "${race[@]}"
     tune --output "$tmp/anew.rules" "${race[@]}"
     ((status == 0)) || fail "exit code $status"
@@ -157,7 +157,7 @@ a_race_is_written_anew() {
 
 # What was decided is not raced again; lines that were cut off are no trouble.  Where it has come to its end it begins anew.
 an_interrupted_race_goes_on() {
-    local folder=$tmp/half.rules.measured kept race=(--mode race --collectives bcast,reduce,allreduce)
+    local folder=$tmp/half.rules.measured kept race=(--collectives bcast,reduce,allreduce)
     "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/half.rules" "${race[@]}" \
         >"$tmp/first" 2>&1 </dev/null &
     t_eventually some_choices "$folder" || :
@@ -200,7 +200,7 @@ settings_of_the_user_are_ignored() {
         "HOME=$tmp/home"; do
         (
             export "${where?}" OMPI_MCA_coll_han_machine=none OMPI_MCA_coll_han_verbose=2
-            tune --output "$tmp/s.rules" --collectives bcast --bytes 4K --repetitions 1-1
+            tune --output "$tmp/s.rules" --mode task --collectives bcast --bytes 4K --repetitions 1-1
             ((status == 0)) || fail "exit code $status"
         )
         says 'bcast, 4096 bytes: .*(built-in rules:'
@@ -301,7 +301,7 @@ some_samples() {
 
 an_interrupted_run_goes_on() {
     local before
-    "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/i.rules" \
+    "$VCLUSTER" run --name "$cluster" --ppn 2 -- "$build/tune/han_tune" --output "$tmp/i.rules" --mode task \
         --bytes 4K-1M --repetitions 9-9 >"$tmp/first" 2>&1 </dev/null &
     t_eventually some_samples "$tmp/i.rules.measured" || :
     kill -TERM $! && wait $! || :
@@ -321,7 +321,7 @@ an_interrupted_run_goes_on() {
 }
 
 the_time_limit_holds() {
-    tune --output "$tmp/l.rules" --bytes 4K-1M --repetitions 50-50 --time-limit 5s
+    tune --output "$tmp/l.rules" --mode task --bytes 4K-1M --repetitions 50-50 --time-limit 5s
     ((status == 0)) || fail "exit code $status"
     says 'the time is over'
     grep -q '^bcast ' "$tmp/l.rules"
@@ -350,7 +350,7 @@ heuristics_leave_things_out() {
 }
 
 exhaustive_measures_every_size() {
-    tune --output "$tmp/e.rules" --mode exhaustive "${small[@]}"
+    tune --output "$tmp/e.rules" "${small[@]}" --mode exhaustive
     ((status == 0)) || fail "exit code $status"
     ! grep -q '^task,' "$tmp/e.rules.measured/measurements.csv" || fail 'it measures tasks'
     # The same parameters for the same messages.
@@ -360,7 +360,7 @@ exhaustive_measures_every_size() {
 }
 
 parts_of_the_allocation_are_tuned() {
-    tune --output "$tmp/p.rules" --ppn 1,2 --collectives bcast --bytes 4K-8K --repetitions 1-1
+    tune --output "$tmp/p.rules" --mode task --ppn 1,2 --collectives bcast --bytes 4K-8K --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
     grep -q 'nodes=2 ppn=1 ' "$tmp/p.rules"
     grep -q 'nodes=2 ppn=2 ' "$tmp/p.rules"
@@ -398,7 +398,11 @@ END
 bad_input_gets_one_message() {
     tune --output "$tmp/x.rules" --mode fast
     ((status != 0))
-    says_once 'han_tune: --mode fast; accepted: task, exhaustive'
+    says_once 'han_tune: --mode fast; accepted: race, task, exhaustive'
+    tune --output "$tmp/x.rules" --segments 16K-32K
+    ((status == 2)) && says_once 'han_tune: --segments is for --mode task and exhaustive, not for race'
+    tune --output "$tmp/x.rules" --mode task --collectives scan
+    ((status == 2)) && says_once 'han_tune: --collectives scan; accepted: '
     tune --output "$tmp/x.rules" --colectives bcast
     says_once 'han_tune: option --colectives is unknown'
     tune --output "$tmp/x.rules" --bytes 4M-64K

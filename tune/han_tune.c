@@ -25,6 +25,7 @@ struct options {
     const char *output, *folder, *report, *validate;
     char *const *command; /* as it was typed */
     bool race, prune, help;
+    const char *of_task; /* an option that only task and exhaustive have, and that was given; NULL: none */
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
     double limit; /* seconds; 0: none */
@@ -40,21 +41,15 @@ static const char usage[]
       "docs/tuning.md.\n"
       "\n"
       "  --output FILE              the table\n"
-      "  --mode MODE                task: of what goes level by level, measures tasks and estimates the rest;\n"
-      "                             exhaustive: measures all of that; race: all that HAN can do with any collective, "
-      "and\n"
-      "                             what would do it without HAN, start together, and who falls behind is out (task)\n"
-      "  --heuristics on|off        on: leaves out what is hardly ever good, see below (off)\n"
-      "  --collectives LIST         of bcast, reduce, allreduce, barrier; race: of HAN's sixteen (all)\n"
-      "  --bytes LOW-HIGH           message sizes, doubled from one to the next (4K-4M); race: also sizes of blocks,\n"
-      "                             those between which the winner changes (8-1M)\n"
-      "  --segments LOW-HIGH        segment sizes fs, doubled (16K-1M)\n"
-      "  --inner LIST               segment sizes inside adapt, ibs and irs; 0: whole segments (0,16K)\n"
-      "  --trees LIST               of adapt, ibalg and iralg (chain,pipeline,binary,binomial,linear)\n"
+      "  --mode MODE                race: all that HAN can do with any collective, and what would do it without HAN,\n"
+      "                             start together, and who falls behind is out; task: of what goes level by level,\n"
+      "                             measures tasks and estimates the rest; exhaustive: measures all of that (race)\n"
+      "  --collectives LIST         of HAN's sixteen; task, exhaustive: of bcast, reduce, allreduce, barrier (all)\n"
+      "  --bytes LOW-HIGH           sizes of messages and blocks, eight times as large as the one before, and those\n"
+      "                             between which the winner changes (8-1M); task, exhaustive: message sizes, doubled\n"
+      "                             from one to the next (4K-4M)\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
-      "  --repetitions LOW-HIGH     of each measurement (3-10); race: rounds (2-5)\n"
-      "  --precision PERCENT        enough, before the highest number of repetitions: half of the median's confidence\n"
-      "                             interval (5)\n"
+      "  --repetitions LOW-HIGH     rounds (2-5); task, exhaustive: of each measurement (3-10)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
       "  --measurements FOLDER      where measurements are kept; one that was interrupted goes on from there\n"
       "                             (FILE.measured)\n"
@@ -64,6 +59,14 @@ static const char usage[]
       "                             without HAN\n"
       "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
       "  --quiet                    no progress\n"
+      "\n"
+      "Of task and exhaustive alone:\n"
+      "  --heuristics on|off        on: leaves out what is hardly ever good, see below (off)\n"
+      "  --segments LOW-HIGH        segment sizes fs, doubled (16K-1M)\n"
+      "  --inner LIST               segment sizes inside adapt, ibs and irs; 0: whole segments (0,16K)\n"
+      "  --trees LIST               of adapt, ibalg and iralg (chain,pipeline,binary,binomial,linear)\n"
+      "  --precision PERCENT        enough, before the highest number of repetitions: half of the median's confidence\n"
+      "                             interval (5)\n"
       "\n"
       "Numbers of bytes may be followed by K, M or G. HAN's own choice, with which all is compared, is what it is\n"
       "without rules of a file and without parameters, wherever you have set some. --heuristics on:\n";
@@ -214,9 +217,9 @@ static const struct option names[] = {
 
 /* What is accepted, for who writes something else. */
 static const char *const accepted[] = {
-    [MODE] = "task, exhaustive, race",
+    [MODE] = "race, task, exhaustive",
     [HEURISTICS] = "on, off",
-    [COLLECTIVES] = "bcast, reduce, allreduce, barrier, and with --mode race the others of HAN's sixteen, with commas",
+    [COLLECTIVES] = "HAN's sixteen, with --mode task and exhaustive bcast, reduce, allreduce, barrier, with commas",
     [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
     [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
     [INNER] = "numbers of bytes with commas between them, K, M or G may follow",
@@ -234,11 +237,20 @@ static bool is_one_of(const char *word, const char *yes, const char *no, bool *v
     return *value || 0 == strcmp(word, no);
 }
 
+/* What a race has no use for. */
+static bool is_of_task(int id)
+{
+    return HEURISTICS == id || SEGMENTS == id || INNER == id || TREES == id || PRECISION == id;
+}
+
 static bool take_option(void *context, int id, const char *text)
 {
     struct options *options = context;
     size_t low, high;
 
+    for (const struct option *name = names; is_of_task(id) && NULL != name->name; ++name) {
+        options->of_task = id == name->val ? name->name : options->of_task;
+    }
     switch (id) {
     case OUTPUT:
         options->output = text;
@@ -303,6 +315,9 @@ static int complete(struct options *options)
     struct tune_space *space = &options->space;
     const bool all = 0 == space->collective_count;
 
+    if (options->race && NULL != options->of_task) {
+        return tune_complain("--%s is for --mode task and exhaustive, not for race", options->of_task);
+    }
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
         const mca_coll_han_collective_t collective = (mca_coll_han_collective_t) i;
 
@@ -353,6 +368,7 @@ static const struct options defaults = {
         .trees = { ADAPT_TREE_CHAIN, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_BINOMIAL, ADAPT_TREE_LINEAR },
         .tree_count = 5 },
     .way = { .precision = 0.05 },
+    .race = true,
 };
 
 /* ---- files ---- */
