@@ -100,7 +100,7 @@ a_race_knows_all_collectives() {
     for collective in bcast allreduce barrier alltoall scan; do
         grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$rules" || fail "no rule of $collective"
     done
-    awk -F, -v version="$(version)" 'NR > 1 { good += NF == 13 && $13 == version && $8 > 0 && $9 > 0 && $10 == 0; seen[$5, $7] }
+    awk -F, -v version="$(version)" 'NR > 1 { good += NF == 15 && $15 == version && $8 > 0 && $9 > 0 && $10 == 0 && $13 > 0 && $14 > 0; seen[$5, $7] }
         END { exit !(good == NR - 1 && good > 60 && ("bcast", "fallback") in seen && ("scan", "leaders ibs=0") in seen) }' \
         "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
     # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner
@@ -175,7 +175,7 @@ an_interrupted_race_goes_on() {
     (($(wc -l <"$folder/choices.csv") > kept)) && ! cut -d, -f1-4 "$folder/choices.csv" | sort | uniq -d | grep . ||
         fail 'choices.csv is not as it should be'
     ! cut -d, -f1,2,5-7 "$folder/candidates.csv" | sort | uniq -d | grep . || fail 'something was timed twice'
-    awk -F, 'NF != 13' "$folder/candidates.csv" | grep . && fail 'candidates.csv is not as it should be'
+    awk -F, 'NF != 15' "$folder/candidates.csv" | grep . && fail 'candidates.csv is not as it should be'
     tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-8 --repetitions 1-1
     ((status == 0)) && ! grep -q 'earlier run' "$tmp/out" && (($(wc -l <"$folder/choices.csv") == 3))
 }
@@ -244,7 +244,7 @@ a_race_has_a_report() {
     local folder=$tmp/told.rules.measured page=$tmp/told/index.html
     mkdir -p "$folder"
     printf '# han_tune 3: two nodes\n' >"$folder/measurements.csv"
-    printf 'nodes\n' >"$folder/candidates.csv"
+    printf 'nodes\n4,4,slot,-,bcast,8,fallback,10,5,0,1,2,9,6,-\n4,4,slot,-,bcast,8,tree,20,15,0,1,2,19,16,-\n' >"$folder/candidates.csv"
     printf 'table /where/told.rules\nseconds 125\ncommand han_tune --output <told>\n' >"$folder/about.txt"
     cat >"$folder/choices.csv" <<'END'
 4,4,bcast,8,1,0.5,1,1,algorithm=tree ibs=0,algorithm=tree ibs=0,-
@@ -254,7 +254,7 @@ a_race_has_a_report() {
 4,4,barrier,0,1,nan,nan,1,algorithm=auto,algorithm=tree,-
 END
     "$build/tune/han_report" "$tmp/told" "$folder" >"$tmp/out"
-    page_has_pictures "$page" 2
+    page_has_pictures "$page" 3
     # Over HAN's own choice 2, 2, 1, 1; over what goes without HAN 2, 4, 1, 1/2.
     grep -q '>At <b>2 of 4</b> .*: <b>2.00 times</b> as fast there, 1.41 over all sizes; over all sizes <b>1.41 times</b> as' "$page"
     (($(grep -c '<li>' "$page") == 1)) && grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
@@ -507,9 +507,9 @@ candidates_of_all_collectives_are_timed() {
     candidates -- --bytes 8,64K --rounds 3 --rate fast
     ((status == 0)) || fail "exit code $status"
     awk -F, -v version="$(version)" '
-        NR == 1 { if ($0 != "nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version") exit 1; next }
+        NR == 1 { if ($0 != "nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,predicted_single_us,predicted_row_us,version") exit 1; next }
         {
-            if (NF != 13 || $13 != version || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
+            if (NF != 15 || $15 != version || $1 != 2 || $2 != 2 || $3 != "slot" || $4 != "fast" || !($8 > 0) || !($9 > 0) || $10 != 0) exit 1
             if (!(($5, $6) in seen)) { seen[$5, $6] = 1; ++calls; if ($7 != "fallback" || $12 != 3) exit 1 }
             if ($11 != ($6 == 8 || $5 == "barrier" ? 50 : $5 ~ /^(bcast|reduce|allreduce|scan|exscan)$/ ? 20 : 10)) exit 1
             # What is slow stays for two rounds; for one, where that takes five seconds, as on a busy machine.

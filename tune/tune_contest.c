@@ -74,18 +74,6 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
     }
 }
 
-static mca_coll_han_input_t input_of(const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective,
-                                     size_t bytes)
-{
-    mca_coll_han_input_t input = mca_coll_han_input_good(collective);
-
-    input.nodes = machine->input.nodes;
-    input.ppn = machine->input.ppn;
-    input.in_order = machine->input.in_order;
-    input.bytes = bytes;
-    return input;
-}
-
 /* NULL: as HAN chooses by itself. */
 static const mca_coll_han_params_t *params_of(const struct tune_contestant *contestant)
 {
@@ -102,12 +90,19 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                                       .collective = collective,
                                       .bytes = bytes,
                                       .calls = tune_engine_calls(held_bytes(engine, collective, bytes)) };
-    what.input = input_of(machine, collective, bytes);
+    what.input = mca_coll_han_input_good(collective);
+    what.input.nodes = machine->input.nodes;
+    what.input.ppn = machine->input.ppn;
+    what.input.in_order = machine->input.in_order;
+    what.input.bytes = bytes;
     contest->count = mca_coll_han_candidates_make(&what, &params);
     tune_contest_need(0 <= contest->count);
     contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
     for (long i = 0; i < contest->count; ++i) {
         contest->contestants[i].params = params[i];
+        if (!tune_engine_predict(engine, &what.input, &params[i], &contest->contestants[i].predicted)) {
+            contest->contestants[i].predicted = (mca_coll_han_times_t){ 0 };
+        }
     }
     free(params);
 }
@@ -122,23 +117,22 @@ void tune_contest_add_own(struct tune_contest *contest)
     contest->contestants[contest->count++] = (struct tune_contestant){ .own = true };
 }
 
-void tune_contest_leave_out(struct tune_contest *contest, const mca_coll_han_candidates_t *machine, int times)
+void tune_contest_leave_out(struct tune_contest *contest, int times)
 {
-    mca_coll_han_times_t *predicted = allocate(contest->count, sizeof(*predicted)), best = { UINT64_MAX, UINT64_MAX };
-    const mca_coll_han_input_t input = input_of(machine, contest->collective, contest->bytes);
+    mca_coll_han_times_t best = { UINT64_MAX, UINT64_MAX };
 
     for (long i = 0; i < contest->count && !contest->contestants[i].own; ++i) {
-        if (!tune_engine_predict(contest->engine, &input, &contest->contestants[i].params, &predicted[i])) {
-            break; /* there is no model of this machine: all start */
-        }
-        best.single = predicted[i].single < best.single ? predicted[i].single : best.single;
-        best.row = predicted[i].row < best.row ? predicted[i].row : best.row;
+        const mca_coll_han_times_t *predicted = &contest->contestants[i].predicted;
+
+        best.single = predicted->single < best.single ? predicted->single : best.single;
+        best.row = predicted->row < best.row ? predicted->row : best.row;
     }
     for (long i = 1; i < contest->count && !contest->contestants[i].own; ++i) {
+        const mca_coll_han_times_t *predicted = &contest->contestants[i].predicted;
+
         contest->contestants[i].out
-            = predicted[i].single / (uint64_t) times > best.single && predicted[i].row / (uint64_t) times > best.row;
+            = predicted->single / (uint64_t) times > best.single && predicted->row / (uint64_t) times > best.row;
     }
-    free(predicted);
 }
 
 void tune_contest_forget(struct tune_contest *contest)
@@ -277,7 +271,9 @@ static void flush(struct tune_table *table)
 
 void tune_contest_print_head(struct tune_table *table)
 {
-    fputs("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,version\n", table->file);
+    fputs("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds,"
+          "predicted_single_us,predicted_row_us,version\n",
+          table->file);
     flush(table);
 }
 
@@ -293,13 +289,14 @@ void tune_contest_print(const struct tune_contest *contest, const char *rate, st
         if (contestant->own || 0 == contestant->series[TUNE_SINGLE].count) {
             continue;
         }
-        fprintf(table->file, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu," HAN_VERSION_TEXT "\n", nodes, ppn,
+        fprintf(table->file, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu,%.1f,%.2f," HAN_VERSION_TEXT "\n", nodes, ppn,
                 tune_engine_in_order(contest->engine) ? "slot" : "node", rate,
                 mca_coll_han_collective_names[contest->collective], contest->bytes,
                 mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
                 1e6 * tune_series_median(&contestant->series[TUNE_SINGLE]),
                 1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
-                contestant->series[TUNE_SINGLE].count);
+                contestant->series[TUNE_SINGLE].count, 1e-6 * (double) contestant->predicted.single,
+                1e-6 * (double) contestant->predicted.row);
     }
     flush(table);
 }

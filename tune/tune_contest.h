@@ -17,6 +17,7 @@
 /** A candidate that is timed. */
 struct tune_contestant {
     mca_coll_han_params_t params;
+    mca_coll_han_times_t predicted;              /**< by the cost model; 0: there is none of this machine */
     struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
     int wrong;                                   /**< ranks whose result was not the fallback's */
     bool own;                                    /**< no candidate, but what HAN chooses by itself */
@@ -50,7 +51,7 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
 void tune_contest_add_own(struct tune_contest *contest);
 
 /** What the cost model takes to be so many times as slow as the best, by both clocks, is out; never the fallback. */
-void tune_contest_leave_out(struct tune_contest *contest, const mca_coll_han_candidates_t *machine, int times);
+void tune_contest_leave_out(struct tune_contest *contest, int times);
 
 void tune_contest_close(struct tune_contest *contest);
 

@@ -226,7 +226,7 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
     tune_contest_open(&contest, race->engine, &race->machine, collective,
                       knows_bytes(collective) ? bytes : within_memory(race, collective, LONG_BLOCK));
     tune_contest_add_own(&contest);
-    tune_contest_leave_out(&contest, &race->machine, HOPELESS);
+    tune_contest_leave_out(&contest, HOPELESS);
     if (0 < tune_contest_check(&contest)) {
         tune_complain("%s, %zu bytes: some candidates give wrong results, and are left out",
                       mca_coll_han_collective_names[collective], bytes);
