@@ -77,6 +77,16 @@ test_nothing_again() {
     cd "$build" && quietly make && ! grep -qE '^ *(CC|CCLD|GEN) ' "$tmp/out"
 }
 
+# But for what only git has a use for.
+test_distribution() {
+    git -C "$HERE/.." ls-files | grep -vx '.gitignore' | sort >"$tmp/known"
+    cd "$build" && quietly make distdir || return 1
+    files_in "$build"/openmpi-han-* >"$tmp/given"
+    chmod -R u+w "$build"/openmpi-han-* && rm -rf -- "$build"/openmpi-han-*
+    comm -23 "$tmp/known" "$tmp/given" >"$tmp/out"
+    [[ -s $tmp/known && ! -s $tmp/out ]]
+}
+
 # ---------------------------------------------------------------- make install
 
 # Files of Open MPI that changed since $tmp/mark was made.
@@ -213,6 +223,11 @@ export CFLAGS=-O0                   # what is built here is not run for long
 t_check "a build outside the source folder leaves both components in components/" test_out_of_source
 t_check "no component lacks a symbol" test_complete
 t_check "a second make has nothing to do" test_nothing_again
+if git -C "$HERE/.." rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+    t_check "the distribution has all files of the repository" test_distribution
+else
+    t_skip "the distribution has all files of the repository" "no git"
+fi
 t_check "make install puts the components and han.conf into LIBDIR/openmpi-han, and nothing else" test_install
 t_check "make install does not touch Open MPI's own folders" test_openmpi_untouched
 t_check "make uninstall leaves nothing" test_uninstall "$tmp/dest" DESTDIR="$tmp/dest"
