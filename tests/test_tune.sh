@@ -389,7 +389,9 @@ allreduce nodes=2 ppn=2 bytes=* : algorithm=auto
 END
     tune --validate "$tmp/v.rules" --prune --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
     ((status == 0)) || fail "exit code $status"
-    says '^ *2 bcast  *262144 '
+    # By both clocks: the rule's time, and how many times as long HAN's own choice and what goes without HAN take.
+    awk '$2 == "bcast" { ++lines; bad += NF != 9 || $5 > 0.9 || $8 > 0.9 || !($4 > 0 && $6 > 0 && $7 > 0 && $9 > 0) }
+        END { exit lines != 2 || bad }' "$tmp/out" || fail 'the rule is not what it is'
     ! grep -q '^ *3 allreduce' "$tmp/out" || fail 'it measures a rule that leaves the choice to HAN'
     cat "$tmp/v.rules"
     grep -q '^bcast nodes=2 ppn=2 bytes=0-1M : algorithm=auto # did not pay' "$tmp/v.rules"

@@ -348,6 +348,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
 {
     mca_coll_han_watch_t watch = { .steps = engine->steps, .room = TUNE_MOST_STEPS };
     mca_coll_han_params_t params = run->config.params;
+    const int calls = 0 < run->calls ? run->calls : 1;
     struct report report = { .steady = -1 };
     bool settled = true;
     double begin;
@@ -357,9 +358,14 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
         params.algorithm = HAN_FALLBACK;
     }
     take_over(engine, TUNE_BUILTIN == run->kind ? NULL : &params, TUNE_TASK == run->kind ? &watch : NULL);
+    report.rc = MPI_SUCCESS;
     begin = start_together(&engine->start);
-    report.rc = call(engine, run->config.collective, run->bytes);
-    report.seconds = start_clock() - begin;
+    for (int i = 0; i < calls; ++i) {
+        const int code = call(engine, run->config.collective, run->bytes);
+
+        report.rc = MPI_SUCCESS == (int) report.rc ? code : report.rc;
+    }
+    report.seconds = (start_clock() - begin) / calls;
     hand_back(engine);
     if (TUNE_TASK == run->kind) {
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;

@@ -22,13 +22,14 @@ struct tune_run {
     enum tune_kind kind;
     struct tune_config config; /**< of TUNE_BUILTIN and TUNE_FALLBACK the collective */
     size_t bytes;
+    int calls;  /**< in a row, of which the mean counts; 0: one */
     bool steps; /**< the steps of all leaders are wanted */
 };
 
 /** What it told; complete on rank 0. */
 struct tune_result {
     int rc;         /**< the first error of any rank; 0: there was none */
-    double seconds; /**< of the slowest rank */
+    double seconds; /**< of the slowest rank, for a call */
     bool settled;   /**< the cost of the full steps was */
     size_t step_count;
     unsigned tasks[TUNE_MOST_STEPS];

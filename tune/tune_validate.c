@@ -6,41 +6,46 @@
 #include "tune_contest.h"
 #include "tune_race.h"
 
-/* One message, three ways, in turn. */
+/* What is compared: a rule, HAN's own choice, and without HAN. */
+enum way { RULE, OWN, FALLBACK, WAYS };
+
+/* One message, in turn by each way and clock; of a clock the medians. */
 static int measure(struct tune_engine *engine, const struct tune_way *way, const mca_coll_han_rule_t *rule,
-                   mca_coll_han_collective_t collective, size_t bytes, double seconds[3])
+                   mca_coll_han_collective_t collective, size_t bytes, int calls, struct tune_times times[WAYS])
 {
-    static const enum tune_kind kinds[] = { TUNE_WHOLE, TUNE_BUILTIN, TUNE_FALLBACK };
-    struct tune_series series[3] = { { .count = 0 } };
+    enum { ALL = WAYS * TUNE_CLOCK_COUNT };
+    static const enum tune_kind kinds[WAYS] = { TUNE_WHOLE, TUNE_BUILTIN, TUNE_FALLBACK };
+    struct tune_series series[ALL] = { { .count = 0 } };
+    bool known = false;
     int rc = 0;
 
-    for (int i = 0; i < 3 * way->most && 0 == rc; ++i) {
-        struct tune_run run = { .kind = kinds[i % 3], .bytes = bytes };
+    for (int i = 0; i < ALL * way->most && 0 == rc && !known; ++i) {
+        struct tune_run run = { .kind = kinds[i % WAYS], .bytes = bytes, .calls = i % ALL < WAYS ? 1 : calls };
         struct tune_result result;
 
-        if (0 == i % 3 && i >= 3 * way->least && tune_series_spread(&series[0]) <= way->precision
-            && tune_series_spread(&series[1]) <= way->precision) {
-            break;
-        }
         run.config = (struct tune_config){ .collective = collective, .params = rule->params };
         tune_points_run(engine, &run, &result);
         if (0 != result.rc) {
             fprintf(stderr, "han_tune: %s: error %d\n", rule->text, result.rc);
             rc = -1;
         } else {
-            rc = tune_series_add(&series[i % 3], result.seconds);
+            rc = tune_series_add(&series[i % ALL], result.seconds);
+        }
+        known = ALL - 1 == i % ALL && i + 1 >= ALL * way->least;
+        for (int k = 0; k < ALL && known; ++k) {
+            known = FALLBACK == k % WAYS || tune_series_spread(&series[k]) <= way->precision;
         }
     }
-    for (int i = 0; i < 3; ++i) {
-        seconds[i] = tune_series_median(&series[i]);
-        tune_series_free(&series[i]);
+    for (int k = 0; k < ALL; ++k) {
+        times[k % WAYS].seconds[k < WAYS ? TUNE_SINGLE : TUNE_ROW] = tune_series_median(&series[k]);
+        tune_series_free(&series[k]);
     }
     return rc;
 }
 
 static int validate_message(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
                             const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes,
-                            struct tune_gain *gains)
+                            int calls, struct tune_gain *gains)
 {
     const mca_coll_han_input_t input = { .collective = collective,
                                          .nodes = space->nodes,
@@ -49,7 +54,7 @@ static int validate_message(struct tune_engine *engine, const struct tune_space 
                                          .bytes = bytes };
     mca_coll_han_lookup_t lookup = { .made = false };
     const mca_coll_han_rule_t *rule;
-    double seconds[3];
+    struct tune_times times[WAYS];
     int rc = mca_coll_han_lookup_make(&lookup, rules, &input);
 
     if (0 != rc) {
@@ -60,17 +65,22 @@ static int validate_message(struct tune_engine *engine, const struct tune_space 
     if (NULL == rule || rule->leave) {
         return 0;
     }
-    rc = measure(engine, way, rule, collective, bytes, seconds);
+    rc = measure(engine, way, rule, collective, bytes, calls, times);
     if (0 == rc) {
         struct tune_gain *gain = &gains[rule - rules->rules];
 
         gain->rule = rule;
-        gain->over_builtin += log(seconds[1] / seconds[0]);
-        gain->over_fallback += log(seconds[2] / seconds[0]);
+        gain->over_builtin += log(tune_judge_mean(&times[OWN]) / tune_judge_mean(&times[RULE]));
+        gain->over_fallback += log(tune_judge_mean(&times[FALLBACK]) / tune_judge_mean(&times[RULE]));
         ++gain->messages;
-        printf("%6d %-10s %10zu %12.1f %12.1f %12.1f %8.2f %8.2f\n", rule->line,
-               mca_coll_han_collective_names[collective], bytes, 1e6 * seconds[0], 1e6 * seconds[1], 1e6 * seconds[2],
-               seconds[1] / seconds[0], seconds[2] / seconds[0]);
+        printf("%6d %-20s %10zu", rule->line, mca_coll_han_collective_names[collective], bytes);
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+            const double seconds = times[RULE].seconds[clock];
+
+            printf(" %12.1f %8.2f %9.2f", 1e6 * seconds, times[OWN].seconds[clock] / seconds,
+                   times[FALLBACK].seconds[clock] / seconds);
+        }
+        putchar('\n');
         fflush(stdout);
     }
     return rc;
@@ -86,21 +96,21 @@ int tune_validate(struct tune_engine *engine, struct tune_space *space, const st
         tune_points_follow(engine);
         return 0;
     }
-    printf("%6s %-10s %10s %12s %12s %12s %8s %8s\n", "line", "collective", "bytes", "rule, us", "built-in", "no HAN",
-           "gain", "gain");
+    printf("%38s %31s %31s\n%6s %-20s %10s %12s %8s %9s %12s %8s %9s\n", "", "single calls", "calls in a row", "line",
+           "collective", "bytes", "rule, us", "own, x", "no HAN, x", "rule, us", "own, x", "no HAN, x");
     for (int i = 0; i < space->collective_count && 0 == rc; ++i) {
         const mca_coll_han_collective_t collective = space->collectives[i];
+        size_t bytes = HAN_BARRIER == collective ? 0 : space->least_bytes;
 
-        if (HAN_BARRIER == collective) {
-            rc = validate_message(engine, space, way, rules, collective, 0, gains);
-            continue;
-        }
-        for (size_t bytes = space->least_bytes;
-             bytes <= space->most_bytes && 0 == rc
-             && tune_contest_held(collective, bytes, ranks) <= tune_race_memory(space);
-             bytes *= 2) {
-            rc = validate_message(engine, space, way, rules, collective, bytes, gains);
-        }
+        do {
+            const size_t held = tune_contest_held(collective, bytes, ranks);
+
+            if (held > tune_race_memory(space)) {
+                break;
+            }
+            rc = validate_message(engine, space, way, rules, collective, bytes, tune_engine_calls(held), gains);
+            bytes *= 2;
+        } while (0 == rc && 0 < bytes && bytes <= space->most_bytes);
     }
     tune_points_end(engine);
     return rc;
