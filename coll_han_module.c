@@ -14,6 +14,7 @@
 #include "common/coll_end.h"
 #include "common/coll_settle.h"
 #include "common/coll_tags.h"
+#include "common/coll_variables.h"
 
 /* Scratch memory up to this size stays with the module between calls. */
 enum { SCRATCH_KEPT = 8 << 20 };
@@ -176,8 +177,8 @@ static void list_above(char *words, size_t room)
 
         if (OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", name, "priority"), &priority)
             && MCA_BASE_VAR_TYPE_INT == priority->mbv_type
-            && mca_coll_han_component.priority < priority->mbv_storage->intval) {
-            snprintf(word, sizeof(word), "%s %d", name, priority->mbv_storage->intval);
+            && mca_coll_han_component.priority < *coll_variable_int(priority)) {
+            snprintf(word, sizeof(word), "%s %d", name, *coll_variable_int(priority));
             list(words, room, word);
         }
     }

@@ -83,7 +83,7 @@ static inline char *coll_told_value(const mca_base_var_t *parameter, bool fallba
         return strdup(0 == strcmp(COLL_VARIABLE_NONE, given) ? COLL_VARIABLE_NONE : "given");
     }
     (void) kind->string_from_value(
-        kind, fallback ? ((coll_variable_enum_t *) kind)->fallback : parameter->mbv_storage->intval, &text);
+        kind, fallback ? ((coll_variable_enum_t *) kind)->fallback : *coll_variable_int(parameter), &text);
     return text;
 }
 
@@ -93,7 +93,7 @@ static inline void coll_told_reset(const mca_base_var_t *parameter)
         free(parameter->mbv_storage->stringval);
         parameter->mbv_storage->stringval = NULL;
     } else {
-        parameter->mbv_storage->intval = ((coll_variable_enum_t *) parameter->mbv_enumerator)->fallback;
+        *coll_variable_int(parameter) = ((coll_variable_enum_t *) parameter->mbv_enumerator)->fallback;
     }
 }
 

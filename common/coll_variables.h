@@ -51,6 +51,13 @@ static OBJ_CLASS_INSTANCE(coll_variable_enum_t, mca_base_var_enum_t, NULL, coll_
 /* From where on a number may well be one of bytes. */
 enum { COLL_VARIABLE_LARGE = 1 << 20 };
 
+/** Where a parameter of type int has its value. That is not as aligned as the union of all types, which is not to be
+ * read. */
+static inline int *coll_variable_int(const mca_base_var_t *variable)
+{
+    return (int *) (void *) variable->mbv_storage;
+}
+
 /* "libnbc (0), adapt (1)", or "a number from 0 to 100". */
 static inline int coll_variable_dump(mca_base_var_enum_t *base, char **out)
 {
