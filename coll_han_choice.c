@@ -24,15 +24,10 @@ size_t mca_coll_han_choice_bytes(size_t bytes)
     return 4 <= power && power / 4 * 3 >= bytes ? power / 4 * 3 : power;
 }
 
-/*
- * Of an alltoallv a rank knows its own blocks only: it is taken for one of long blocks, where the wrong choice costs
- * the most.
- */
+/* Of an alltoallv a rank knows its own blocks only. */
 static size_t bytes_of(const mca_coll_han_input_t *input)
 {
-    enum { LONG_BLOCK = 64 << 10 };
-
-    return HAN_ALLTOALLV == input->collective ? LONG_BLOCK : input->bytes;
+    return HAN_ALLTOALLV == input->collective ? HAN_CHOICE_UNKNOWN : input->bytes;
 }
 
 /* Never 0. */

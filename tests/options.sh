@@ -7,7 +7,7 @@
 #   --NAME | VARIABLE   | what is expected | PATTERN
 #   --NAME | FUNCTION() | what is expected | PATTERN
 #   --NAME | VARIABLE
-#   *      | FUNCTION() | what is expected | PATTERN
+#   *      | either     | what is expected | PATTERN
 #
 # The value must match PATTERN, an extended regular expression, or be what PATTERN stands for: @file can be read,
 # @folder is there, @new_folder too or can be made, @program can be run, @new can be written.  VARIABLE becomes the value; FUNCTION gets the option and

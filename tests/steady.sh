@@ -100,10 +100,6 @@ check() {                           # check NUMBER OF OPTIONS...
     fi
 }
 
-set_runs() {                        # set_runs WORD NUMBER
-    runs=$2
-}
-
 clean_up() {
     trap '' INT TERM
     job_end
@@ -113,7 +109,7 @@ clean_up() {
 
 tmp=''
 runs=
-take_options "* | set_runs() | the number of runs, a whole number from 1 | $NUMBER" "${1:-}"
+take_options "* | runs | the number of runs, a whole number from 1 | $NUMBER" "${1:-}"
 shift
 trap clean_up EXIT
 trap 'exit 130' INT TERM

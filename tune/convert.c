@@ -10,6 +10,7 @@
  * What comes later counts, where a collective or a level is there twice. Segment sizes are read there, and not used.
  */
 #include "han_rules.h"
+#include "tune_options.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -394,7 +395,7 @@ static void convert_collective(void)
     const int line = input.line;
     struct level levels[LEVELS] = { { .line = 0 } };
     const size_t count = get_number("number of levels", 0, MOST);
-    int collective = 0;
+    const int collective = tune_find_word(name, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
 
     for (size_t i = 0; i < count; ++i) {
         struct level *level = &levels[get_number("level", 0, LEVELS - 1)];
@@ -402,10 +403,7 @@ static void convert_collective(void)
         free_level(level);
         read_level(level);
     }
-    while (HAN_COLLECTIVE_COUNT > collective && 0 != strcmp(name, mca_coll_han_collective_names[collective])) {
-        ++collective;
-    }
-    if (HAN_COLLECTIVE_COUNT == collective) {
+    if (0 > collective) {
         warn(line, "%s is left out: HAN does not do it", name);
     } else if (0 < count) {
         print_collective((mca_coll_han_collective_t) collective, levels);

@@ -82,14 +82,13 @@ static bool take_bytes(void *context, const char *word)
 static bool take_collective(void *context, const char *word)
 {
     struct options *options = context;
+    const int found = tune_find_word(word, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
 
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        if (0 == strcmp(word, mca_coll_han_collective_names[i]) && HAN_COLLECTIVE_COUNT > options->collective_count) {
-            options->collectives[options->collective_count++] = (mca_coll_han_collective_t) i;
-            return true;
-        }
+    if (0 > found || HAN_COLLECTIVE_COUNT == options->collective_count) {
+        return false;
     }
-    return false;
+    options->collectives[options->collective_count++] = (mca_coll_han_collective_t) found;
+    return true;
 }
 
 enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ROUNDS, RATE, NO_HEADER, QUIET, HELP };

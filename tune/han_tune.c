@@ -95,20 +95,18 @@ static bool take_collective(void *context, const char *word)
 {
     struct options *options = context;
     mca_coll_han_collective_t *collectives = options->space.collectives;
+    const int found = tune_find_word(word, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
+    int at = options->space.collective_count;
 
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        if (0 == strcmp(word, mca_coll_han_collective_names[i])
-            && HAN_COLLECTIVE_COUNT > options->space.collective_count) {
-            int at = options->space.collective_count++;
-
-            for (; 0 < at && i < (int) collectives[at - 1]; --at) {
-                collectives[at] = collectives[at - 1];
-            }
-            collectives[at] = (mca_coll_han_collective_t) i;
-            return true;
-        }
+    if (0 > found || HAN_COLLECTIVE_COUNT == at) {
+        return false;
     }
-    return false;
+    ++options->space.collective_count;
+    for (; 0 < at && found < (int) collectives[at - 1]; --at) {
+        collectives[at] = collectives[at - 1];
+    }
+    collectives[at] = (mca_coll_han_collective_t) found;
+    return true;
 }
 
 static bool take_tree(void *context, const char *word)
@@ -605,18 +603,12 @@ static void make_machine(const struct tune_engine *world, char machine[TUNE_TEXT
              OMPI_RELEASE_VERSION);
 }
 
-/* Returns path. */
-static const char *in_folder(const struct job *job, const char *name, char path[4096])
-{
-    snprintf(path, 4096, "%s/%s", job->options->folder, name);
-    return path;
-}
-
 static int open_store(struct job *job, const char *machine)
 {
-    char why[2 * TUNE_TEXT], path[4096];
+    char why[2 * TUNE_TEXT], path[TUNE_PATH];
 
-    if (0 != tune_store_open(&job->store, in_folder(job, "measurements.csv", path), machine, why)) {
+    if (0
+        != tune_store_open(&job->store, tune_file_path(job->options->folder, "measurements.csv", path), machine, why)) {
         return tune_complain("%s", why);
     }
     if (0 < job->store.resumed) {
@@ -630,26 +622,27 @@ static int open_store(struct job *job, const char *machine)
 static void forget_found(const struct job *job)
 {
     static const char *const found[] = { "estimates.csv", "choices.csv", "about.txt", "candidates.csv" };
-    char path[4096];
+    char path[TUNE_PATH];
 
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]) - job->options->race; ++i) {
-        unlink(in_folder(job, found[i], path));
+        unlink(tune_file_path(job->options->folder, found[i], path));
     }
 }
 
 /* A race that has not come to its end: what about.txt is of is not there. */
 static bool is_unfinished(const struct job *job)
 {
-    char path[4096];
+    char path[TUNE_PATH];
 
-    return 0 != access(in_folder(job, "about.txt", path), F_OK)
-           && 0 == access(in_folder(job, "candidates.csv", path), F_OK) && tune_file_is_regular(path);
+    return 0 != access(tune_file_path(job->options->folder, "about.txt", path), F_OK)
+           && 0 == access(tune_file_path(job->options->folder, "candidates.csv", path), F_OK)
+           && tune_file_is_regular(path);
 }
 
 static int open_race(struct job *job)
 {
     struct tune_race_log *race = &job->race;
-    char path[4096];
+    char path[TUNE_PATH];
 
     race->folder = job->options->folder;
     if (is_unfinished(job)) {
@@ -663,7 +656,8 @@ static int open_race(struct job *job)
     } else {
         forget_found(job);
     }
-    race->table.file = fopen(in_folder(job, "candidates.csv", path), 0 < race->kept_count ? "a" : "w");
+    race->table.file
+        = fopen(tune_file_path(job->options->folder, "candidates.csv", path), 0 < race->kept_count ? "a" : "w");
     if (NULL == race->table.file) {
         return tune_complain("%s: %s", path, strerror(errno));
     }

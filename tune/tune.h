@@ -214,6 +214,14 @@ bool tune_file_is_regular(const char *path);
 /** Whether tune_file_write() could: what is there is not touched. 0, or -1 and errno. */
 int tune_file_try(const char *path);
 
+enum { TUNE_PATH = 4096 };
+
+/** The path of a file in a folder. Returns path. */
+const char *tune_file_path(const char *folder, const char *name, char path[TUNE_PATH]);
+
+/** As fopen(), of a file in a folder. */
+FILE *tune_file_open(const char *folder, const char *name, const char *mode);
+
 /**
  * Writes a text. A regular file is replaced wholly or not at all, through a link its target, and keeps its mode. What
  * is neither (a device, a pipe) is opened and written.

@@ -9,6 +9,7 @@
 #include "tune.h"
 
 #include "common/tool_version.h"
+#include "tune_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,14 +17,6 @@
 
 #define CHOICES "choices.csv"
 #define CANDIDATES "candidates.csv"
-
-static FILE *open_file(const char *folder, const char *name, const char *mode)
-{
-    char path[4096];
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    return fopen(path, mode);
-}
 
 /* ---- lines ---- */
 
@@ -36,7 +29,7 @@ static void print_choice(FILE *file, const struct tune_choice *choice, int nodes
 
 int tune_choices_add(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
 {
-    FILE *file = open_file(folder, CHOICES, "a");
+    FILE *file = tune_file_open(folder, CHOICES, "a");
 
     if (NULL == file) {
         return -1;
@@ -48,29 +41,22 @@ int tune_choices_add(const char *folder, const struct tune_choice *choices, long
 }
 
 /* Of a rule's text. False where it is none. */
-static bool read_rule(const char *collective, const char *text, struct tune_choice *choice)
+static bool read_rule(const char *name, const char *text, struct tune_choice *choice)
 {
+    const int found = tune_find_word(name, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
     mca_coll_han_rules_t rules;
     mca_coll_han_rules_error_t error;
     char line[3 * TUNE_TEXT];
-    bool good;
 
-    snprintf(line, sizeof(line), "han-rules %d\n%.100s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION, collective,
-             text);
-    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+    snprintf(line, sizeof(line), "han-rules %d\n%.100s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION, name, text);
+    if (0 > found || 0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
         return false;
     }
-    good = 1 == rules.count && 0 != rules.rules->collectives
-           && 0 == (rules.rules->collectives & (rules.rules->collectives - 1));
-    if (good) {
-        while (rules.rules->collectives != UINT64_C(1) << choice->collective) {
-            ++choice->collective;
-        }
-        choice->config = (struct tune_config){ .collective = choice->collective, .params = rules.rules->params };
-        choice->config.params.why = NULL;
-    }
+    choice->collective = (mca_coll_han_collective_t) found;
+    choice->config = (struct tune_config){ .collective = choice->collective, .params = rules.rules->params };
+    choice->config.params.why = NULL; /* of the rule */
     mca_coll_han_rules_free(&rules);
-    return good;
+    return true;
 }
 
 static bool read_choice(char *line, struct tune_kept *kept)
@@ -118,7 +104,7 @@ const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long c
 long tune_choices_read(const char *folder, struct tune_kept **kept)
 {
     enum { LINE = 4096 };
-    FILE *file = open_file(folder, CHOICES, "r");
+    FILE *file = tune_file_open(folder, CHOICES, "r");
     char line[LINE];
     long count = 0;
 
@@ -141,29 +127,26 @@ long tune_choices_read(const char *folder, struct tune_kept **kept)
 /* Of a line of candidates.csv: whether it has a choice. Those of all bytes have 0. */
 static bool is_kept(const char *line, const struct tune_kept *kept, long count)
 {
-    int nodes, ppn;
-    char collective[64];
+    int nodes, ppn, found;
+    char name[64];
     size_t bytes;
 
     if (NULL == strchr(line, '\n')
-        || 4 != sscanf(line, "%d,%d,%*[^,],%*[^,],%63[^,],%zu,", &nodes, &ppn, collective, &bytes)) {
+        || 4 != sscanf(line, "%d,%d,%*[^,],%*[^,],%63[^,],%zu,", &nodes, &ppn, name, &bytes)) {
         return false;
     }
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        if (0 == strcmp(mca_coll_han_collective_names[i], collective)) {
-            return NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) i, bytes)
-                   || NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) i, 0);
-        }
-    }
-    return false;
+    found = tune_find_word(name, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
+    return 0 <= found
+           && (NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) found, bytes)
+               || NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) found, 0));
 }
 
 int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count)
 {
     enum { LINE = 4096 };
-    FILE *file = open_file(folder, CANDIDATES, "r+");
+    FILE *file = tune_file_open(folder, CANDIDATES, "r");
     struct tune_text text = { 0 };
-    char path[4096], line[LINE];
+    char path[TUNE_PATH], line[LINE];
     int rc = NULL == file ? -1 : 0;
 
     while (0 == rc && NULL != fgets(line, sizeof(line), file)) {
@@ -174,10 +157,11 @@ int tune_choices_resume(const char *folder, const struct tune_kept *kept, long c
     if (NULL != file) {
         fclose(file);
     }
-    snprintf(path, sizeof(path), "%s/" CANDIDATES, folder);
-    rc = 0 == rc && !text.short_of_memory ? tune_file_write(path, text.text, text.length) : -1;
+    rc = 0 == rc && !text.short_of_memory
+             ? tune_file_write(tune_file_path(folder, CANDIDATES, path), text.text, text.length)
+             : -1;
     free(text.text);
-    file = 0 == rc ? open_file(folder, CHOICES, "w") : NULL;
+    file = 0 == rc ? tune_file_open(folder, CHOICES, "w") : NULL;
     for (long i = 0; NULL != file && i < count; ++i) {
         print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
     }

@@ -13,6 +13,19 @@
 
 enum { NEW_MODE = 0666 };
 
+const char *tune_file_path(const char *folder, const char *name, char path[TUNE_PATH])
+{
+    snprintf(path, TUNE_PATH, "%s/%s", folder, name);
+    return path;
+}
+
+FILE *tune_file_open(const char *folder, const char *name, const char *mode)
+{
+    char path[TUNE_PATH];
+
+    return fopen(tune_file_path(folder, name, path), mode);
+}
+
 /* Where a link leads to, in memory of its own; the path itself where nothing is there yet. */
 static char *target_of(const char *path)
 {

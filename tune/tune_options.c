@@ -80,6 +80,16 @@ bool tune_get_number(const char *text, long least, long most, long *number)
     return end != text && '\0' == *end && least <= *number && *number <= most;
 }
 
+int tune_find_word(const char *word, const char *const *words, int count)
+{
+    for (int i = 0; NULL != word && i < count; ++i) {
+        if (0 == strcmp(word, words[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word))
 {
     char copy[4096], *rest = copy, *word;

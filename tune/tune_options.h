@@ -30,6 +30,9 @@ bool tune_get_bytes(const char **text, size_t most, size_t *bytes);
 /** Reads a whole number, and nothing behind it; false where it is none, or not from least to most. */
 bool tune_get_number(const char *text, long least, long most, long *number);
 
+/** The place of a word among some; -1: it is none of them, or NULL. */
+int tune_find_word(const char *word, const char *const *words, int count);
+
 /** Gives each of some words with commas between them to take, which says whether it is accepted. */
 bool tune_get_list(const char *text, void *options, bool (*take)(void *options, const char *word));
 

@@ -187,11 +187,9 @@ static void print_word(FILE *file, const char *word)
 
 void tune_output_about(const char *folder, const char *output, char *const *command, double seconds)
 {
-    char path[4096], *absolute = realpath(output, NULL);
-    FILE *file;
+    char *absolute = realpath(output, NULL);
+    FILE *file = tune_file_open(folder, "about.txt", "w");
 
-    snprintf(path, sizeof(path), "%s/about.txt", folder);
-    file = fopen(path, "w");
     if (NULL != file) {
         fprintf(file, "table %s\nseconds %.0f\ncommand", NULL == absolute ? output : absolute, seconds);
         for (; NULL != *command; ++command) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coll_han_choice.h"
 #include "tune_options.h"
 
 /* Sizes that are raced in any case are so many times as long as the one before. */
@@ -14,7 +15,7 @@ enum { STRIDE = 8 };
 /* What the model takes to be so many times as slow as the best, by both clocks, does not start. */
 enum { HOPELESS = 4 };
 
-enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */, LONG_BLOCK = 64 << 10 };
+enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */ };
 
 struct race {
     struct tune_engine *engine;
@@ -224,7 +225,7 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
         return 0;
     }
     tune_contest_open(&contest, race->engine, &race->machine, collective,
-                      knows_bytes(collective) ? bytes : within_memory(race, collective, LONG_BLOCK));
+                      knows_bytes(collective) ? bytes : within_memory(race, collective, HAN_CHOICE_UNKNOWN));
     tune_contest_add_own(&contest);
     tune_contest_leave_out(&contest, HOPELESS);
     if (0 < tune_contest_check(&contest)) {

@@ -364,11 +364,9 @@ static int add_candidates(struct search *search)
 
 static void write_estimates(const struct search *search, const char *folder)
 {
-    char path[4096], text[TUNE_TEXT];
-    FILE *file;
+    FILE *file = tune_file_open(folder, "estimates.csv", "a");
+    char text[TUNE_TEXT];
 
-    snprintf(path, sizeof(path), "%s/estimates.csv", folder);
-    file = fopen(path, "a");
     for (long i = 0; NULL != file && i < search->candidate_count; ++i) {
         const struct tune_config *config = &search->candidates[i].config;
 
@@ -617,7 +615,7 @@ long tune_search_run(struct tune_engine *engine, struct tune_store *store, struc
                                          .nodes = space->nodes,
                                          .ppn = space->ppn,
                                          .started = MPI_Wtime() } };
-    char path[4096];
+    char path[TUNE_PATH];
     long count = -1;
 
     find_submodules(engine, space);
@@ -626,8 +624,7 @@ long tune_search_run(struct tune_engine *engine, struct tune_store *store, struc
         tune_points_follow(engine);
         return 0;
     }
-    snprintf(path, sizeof(path), "%s/steps.csv", folder);
-    search.points.steps = fopen(path, "a");
+    search.points.steps = fopen(tune_file_path(folder, "steps.csv", path), "a");
     if (NULL == search.points.steps) {
         fprintf(stderr, "han_tune: %s: %s\n", path, strerror(errno));
     } else {

@@ -9,6 +9,7 @@
 #include "tune.h"
 
 #include "common/tool_version.h"
+#include "tune_options.h"
 
 #include <errno.h>
 #include <math.h>
@@ -73,16 +74,6 @@ static char *column(char **text)
     return start;
 }
 
-static int index_of(const char *const *names, int count, const char *name)
-{
-    for (int i = 0; NULL != name && i < count; ++i) {
-        if (0 == strcmp(names[i], name)) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static bool read_number(const char *text, double least, double *value)
 {
     char *end;
@@ -107,9 +98,9 @@ static bool read_line(struct tune_store *store, char *line)
     if (0 == strncmp("search,", line, 7)) {
         return true;
     }
-    kind = index_of(kinds, TUNE_KIND_COUNT, column(&text));
+    kind = tune_find_word(column(&text), kinds, TUNE_KIND_COUNT);
     good = read_number(column(&text), 1, &nodes) && read_number(column(&text), 1, &ppn);
-    collective = index_of(mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT, column(&text));
+    collective = tune_find_word(column(&text), mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
     good = good && read_number(column(&text), 0, &bytes) && read_number(column(&text), 0, &seconds);
     parameters = column(&text);
     if (!good || 0 > kind || 0 > collective || NULL == parameters || TUNE_TEXT <= strlen(parameters)) {
