@@ -344,20 +344,131 @@ static void both_clocks_judge(void **state)
     assert_true(fabs(tune_judge_mean(&uneven) - 100) < 1e-9);
 }
 
+/* Timed so often, always the same. */
+#define RECORD(often, single, row)                                                                                     \
+    {                                                                                                                  \
+        .median = TIMES(single, row), .least = TIMES(single, row), .most = TIMES(single, row), .rounds = often,        \
+        .cost = (single) + (row)                                                                                       \
+    }
+
+/* As much as a tenth more, or less. */
+#define NOISY(often, single, row)                                                                                      \
+    {                                                                                                                  \
+        .median = TIMES(single, row), .least = TIMES(0.9 * (single), 0.9 * (row)),                                     \
+        .most = TIMES(1.1 * (single), 1.1 * (row)), .rounds = often, .cost = (single) + (row)                          \
+    }
+
 static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
 {
-    const struct tune_times alone[] = { TIMES(100, 100) };
-    const struct tune_times slower[] = { TIMES(100, 100), TIMES(10, 106), TIMES(106, 10) };
-    const struct tune_times middle[] = { TIMES(100, 100), TIMES(20, 90), TIMES(40, 40), TIMES(90, 20) };
-    const struct tune_times fallen[] = { TIMES(100, 100), { .seconds = { 1, 1 }, .out = true }, TIMES(80, 80) };
-    const struct tune_times best[] = { TIMES(10, 10), TIMES(20, 20) };
+    struct tune_record alone[] = { RECORD(1, 100, 100) };
+    struct tune_record slower[] = { RECORD(1, 100, 100), RECORD(1, 10, 106), RECORD(1, 106, 10) };
+    struct tune_record middle[]
+        = { RECORD(1, 100, 100), RECORD(1, 20, 90), RECORD(1, 40, 40), RECORD(1, 90, 20), RECORD(1, 41, 40) };
+    struct tune_record fallen[] = { RECORD(1, 100, 100), RECORD(1, 1, 1), RECORD(1, 80, 80) };
+    struct tune_record best[] = { RECORD(1, 10, 10), RECORD(1, 20, 20) };
 
     (void) state;
     assert_int_equal(0, tune_judge_winner(alone, 1));
     assert_int_equal(0, tune_judge_winner(slower, 3));
-    assert_int_equal(2, tune_judge_winner(middle, 4));
+    assert_int_equal(2, tune_judge_winner(middle, 5));
+    assert_true(tune_judge_ties(middle, 5, 4, 2));
+    assert_false(tune_judge_ties(middle, 5, 3, 2));
+    fallen[1].wrong = true;
     assert_int_equal(2, tune_judge_winner(fallen, 3));
+    fallen[1].wrong = false;
+    fallen[1].out = true;
+    assert_int_equal(2, tune_judge_winner(fallen, 3));
+    assert_false(tune_judge_ties(fallen, 3, 1, 2));
     assert_int_equal(0, tune_judge_winner(best, 2));
+}
+
+/* Of records, which are out: as a number, the first one's bit the lowest. */
+static unsigned outs(const struct tune_record *records, long count)
+{
+    unsigned bits = 0;
+
+    for (long i = 0; i < count; ++i) {
+        bits |= (unsigned) records[i].out << i;
+    }
+    return bits;
+}
+
+static void who_falls_behind_is_out(void **state)
+{
+    /* The fallback, three candidates, HAN's own choice. */
+    struct tune_record brief[] = { RECORD(1, 1e-4, 1e-4), RECORD(1, 1e-4, 1e-4), RECORD(1, 9e-3, 1e-4),
+                                   RECORD(1, 5e-4, 5e-4), RECORD(1, 1e-3, 1e-3) };
+    struct tune_record lengthy[]
+        = { RECORD(1, 0.9, 0.9), RECORD(1, 0.1, 0.1), RECORD(1, 0.25, 0.1), RECORD(1, 0.15, 0.1), RECORD(1, 0.9, 0.1) };
+    struct tune_record again[]
+        = { RECORD(2, 3, 3), RECORD(2, 1, 1), RECORD(2, 1.04, 1), RECORD(2, 1.02, 1), RECORD(2, 1.4, 1.4) };
+    struct tune_record noisy[] = { NOISY(2, 3, 1), NOISY(2, 1, 1), NOISY(2, 1.2, 1), NOISY(2, 1.3, 1), NOISY(2, 3, 3) };
+    struct tune_record later[] = { NOISY(3, 3, 1), NOISY(3, 1, 1), NOISY(3, 1.2, 1), NOISY(3, 1.3, 1), NOISY(3, 3, 3) };
+    struct tune_record best[]
+        = { RECORD(2, 1, 1), RECORD(2, 2, 2), RECORD(2, 1.01, 1), RECORD(2, 1, 3), RECORD(2, 1, 1) };
+
+    (void) state;
+    /* One round of short calls tells little: another process may have been there, but hardly twice. */
+    tune_judge_drop(brief, 5);
+    assert_int_equal(1 << 4, outs(brief, 5));
+    /* One of long calls does.  What is fast by one clock stays only if nobody may leave it out. */
+    tune_judge_drop(lengthy, 5);
+    assert_int_equal(1 << 0 | 1 << 2, outs(lengthy, 5));
+    /* Slower every time, by more than that it matters.  HAN's own choice is the measure, and stays longer. */
+    tune_judge_drop(again, 5);
+    assert_int_equal(1 << 0 | 1 << 2, outs(again, 5));
+    /* Slower, not every time. */
+    tune_judge_drop(noisy, 5);
+    assert_int_equal(1 << 3 | 1 << 4, outs(noisy, 5));
+    later[2].least.seconds[TUNE_SINGLE] = 1.3;
+    later[3].least.seconds[TUNE_SINGLE] = 1.0;
+    tune_judge_drop(later, 5);
+    assert_int_equal(1 << 2 | 1 << 4, outs(later, 5));
+    tune_judge_drop(best, 5);
+    assert_int_equal(1 << 1 | 1 << 3, outs(best, 5));
+}
+
+static void a_round_takes_no_longer_than_it_may(void **state)
+{
+    struct tune_record records[]
+        = { RECORD(0, 9, 9), RECORD(0, 1, 2), RECORD(0, 3, 1), RECORD(0, 4, 4), RECORD(0, 1, 1), RECORD(0, 5, 5) };
+
+    (void) state;
+    tune_judge_fit(records, 6, 100, 1);
+    assert_int_equal(0, outs(records, 6));
+    tune_judge_fit(records, 6, 38, 1); /* of 45 */
+    assert_int_equal(1 << 3, outs(records, 6));
+    tune_judge_fit(records, 6, 1, 2);
+    assert_int_equal(1 << 3 | 1 << 2, outs(records, 6));
+    tune_judge_fit(records, 6, 1, 0);
+    assert_int_equal(1 << 3 | 1 << 2 | 1 << 1 | 1 << 4, outs(records, 6));
+}
+
+static void a_race_is_over_when_more_rounds_tell_nothing(void **state)
+{
+    struct tune_record open[] = { RECORD(2, 9, 9), RECORD(2, 1, 1), RECORD(2, 1.2, 1), RECORD(2, 2, 2) };
+    struct tune_record tie[] = { RECORD(2, 9, 9), RECORD(2, 1, 1), RECORD(2, 1.02, 1), RECORD(2, 2, 2) };
+    struct tune_record hopeless[] = { RECORD(2, 9, 9), RECORD(2, 2, 2), RECORD(2, 1.9, 2.4), RECORD(2, 2, 2) };
+    struct tune_record hope[] = { RECORD(2, 9, 9), NOISY(2, 2, 2), NOISY(2, 1.9, 2), RECORD(2, 2, 2) };
+
+    (void) state;
+    assert_false(tune_judge_is_over(open, 4));
+    open[2].out = true;
+    assert_true(tune_judge_is_over(open, 4));
+    assert_true(tune_judge_is_over(tie, 4));
+    assert_true(tune_judge_is_over(hopeless, 4));
+    assert_false(tune_judge_is_over(hope, 4));
+}
+
+static void it_is_sure_what_no_time_puts_in_doubt(void **state)
+{
+    const struct tune_record own = NOISY(3, 10, 10), half = NOISY(3, 5, 5), less = NOISY(3, 9, 9),
+                             twice = NOISY(3, 20, 20);
+
+    (void) state;
+    assert_true(tune_judge_is_sure(&half, &own));
+    assert_false(tune_judge_is_sure(&less, &own));
+    assert_true(tune_judge_is_sure(&twice, &own));
 }
 
 /* ---- tables ---- */
@@ -864,6 +975,10 @@ int main(void)
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(both_clocks_judge),
         cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
+        cmocka_unit_test(who_falls_behind_is_out),
+        cmocka_unit_test(a_round_takes_no_longer_than_it_may),
+        cmocka_unit_test(a_race_is_over_when_more_rounds_tell_nothing),
+        cmocka_unit_test(it_is_sure_what_no_time_puts_in_doubt),
         cmocka_unit_test(rules_are_for_what_was_measured_and_its_neighbours),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),

@@ -3,6 +3,7 @@
  * han_candidates: times everything that HAN can do, side by side in one job, by two clocks. See --help.
  */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,7 +187,7 @@ static int add_work(struct tune_contest *contest, struct job *job)
 static int hold(struct tune_contest *contest, struct job *job)
 {
     const int rounds = job->options->rounds;
-    const int wrong = tune_contest_check(contest);
+    const int wrong = tune_contest_check(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     int rc = 0;
 
     for (int round = 0; round < rounds && 0 == rc; ++round) {

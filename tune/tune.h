@@ -87,7 +87,6 @@ enum tune_clock { TUNE_SINGLE, TUNE_ROW, TUNE_CLOCK_COUNT };
 /** What a way to do a call takes. */
 struct tune_times {
     double seconds[TUNE_CLOCK_COUNT];
-    bool out; /**< it cannot win: it has fallen behind, or is wrong */
 };
 
 /** The geometric mean over both clocks. */
@@ -97,12 +96,53 @@ double tune_judge_mean(const struct tune_times *times);
 bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other);
 
 /**
+ * What a way to do a call has taken in some rounds. Of an array of them the first is the fallback's, and where it says
+ * so the last is that of HAN's own choice.
+ */
+struct tune_record {
+    struct tune_times median, least, most;
+    int rounds;  /**< 0: the times are a guess */
+    double cost; /**< seconds of a round, about */
+    bool wrong;  /**< its result is */
+    bool out;    /**< it is not timed any more, and cannot win; the fallback can */
+};
+
+/**
  * The one that is least behind the best, by the clock by which it is more; of those that are not clearly slower than
  * the fallback by either clock.
- *
- * @param times [count], the first of the fallback, which never is out
  */
-long tune_judge_winner(const struct tune_times *times, long count);
+long tune_judge_winner(const struct tune_record *records, long count);
+
+/** Whether one could as well be the winner: it is not 3 % more behind the best. */
+bool tune_judge_ties(const struct tune_record *records, long count, long one, long winner);
+
+/**
+ * After a round: who cannot be the winner any more is out. What is out after a single round has taken so much longer
+ * that no short disturbance can be the cause. The fallback and HAN's own choice are out where they are far behind by
+ * both clocks.
+ *
+ * @param records [count], the last of HAN's own choice
+ */
+void tune_judge_drop(struct tune_record *records, long count);
+
+/**
+ * Before a round that would take too long: who is most behind is out.
+ *
+ * @param records [count], the last of HAN's own choice
+ * @param seconds that the round may take
+ * @param least so many stay in any case, beside the fallback and HAN's own choice
+ */
+void tune_judge_fit(struct tune_record *records, long count, double seconds, long least);
+
+/**
+ * Whether more rounds tell nothing: one is left, or all that are tie, or none of them can beat HAN's own choice.
+ *
+ * @param records [count], the last of HAN's own choice
+ */
+bool tune_judge_is_over(const struct tune_record *records, long count);
+
+/** Whether one beats the other, or does not, whichever of their times are the right ones. */
+bool tune_judge_is_sure(const struct tune_record *record, const struct tune_record *other);
 
 /* -- tune_space.c: what is tried ----------------------------------------------------------------------------------- */
 

@@ -112,7 +112,8 @@ void tune_contest_add_own(struct tune_contest *contest)
 
     tune_contest_need(NULL != grown);
     contest->contestants = grown;
-    contest->contestants[contest->count++] = (struct tune_contestant){ .own = true };
+    contest->contestants[contest->count++]
+        = (struct tune_contestant){ .own = true, .predicted = contest->contestants[0].predicted };
 }
 
 void tune_contest_leave_out(struct tune_contest *contest, int times)
@@ -148,26 +149,68 @@ void tune_contest_close(struct tune_contest *contest)
     free(contest->contestants);
 }
 
-int tune_contest_check(struct tune_contest *contest)
+/* Who is predicted to take the least of those that have had no turn; the fallback and HAN's own choice first; -1: none.
+ */
+static long next_to_check(const struct tune_contest *contest, const bool *had)
+{
+    long next = -1;
+    double least = INFINITY;
+
+    for (long i = 0; i < contest->count; ++i) {
+        const struct tune_contestant *const contestant = &contest->contestants[i];
+        const bool first = 0 == i || contestant->own;
+        const double both = first ? -1 : (double) contestant->predicted.single * (double) contestant->predicted.row;
+
+        if (!had[i] && !contestant->out && both < least) {
+            next = i;
+            least = both;
+        }
+    }
+    return next;
+}
+
+/* What rank 0 says of the time is for all. */
+static bool has_time(const struct tune_contest *contest, double end)
+{
+    int good = MPI_Wtime() < end;
+
+    if (!isinf(end)) {
+        MPI_Bcast(&good, 1, MPI_INT, 0, tune_engine_comm(contest->engine));
+    }
+    return 0 != good;
+}
+
+int tune_contest_check(struct tune_contest *contest, const struct tune_check *how)
 {
     struct tune_engine *const engine = contest->engine;
     const size_t held = held_bytes(engine, contest->collective, contest->bytes);
     const bool expected = tune_engine_expect(engine, contest->collective, contest->bytes, held);
+    const double end = MPI_Wtime() + how->seconds;
     int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
+    double *seconds = allocate(contest->count, sizeof(*seconds));
+    bool *had = allocate(contest->count, sizeof(*had));
+    long next = next_to_check(contest, had);
 
-    for (long i = 0; i < contest->count; ++i) {
-        if (!contest->contestants[i].out) {
-            wrong[i]
-                = !tune_engine_right(engine, contest->collective, params_of(&contest->contestants[i]), contest->bytes)
-                  || !expected;
-        }
+    for (long turns = 1; 0 <= next; ++turns) {
+        struct tune_contestant *const contestant = &contest->contestants[next];
+
+        wrong[next] = !tune_engine_right(engine, contest->collective, params_of(contestant), contest->bytes, how->whole,
+                                         &seconds[next])
+                      || !expected;
+        had[next] = true;
+        next = turns < how->least || has_time(contest, end) ? next_to_check(contest, had) : -1;
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, tune_engine_comm(engine));
+    MPI_Allreduce(MPI_IN_PLACE, seconds, (int) contest->count, MPI_DOUBLE, MPI_MAX, tune_engine_comm(engine));
     for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].out = !had[i];
         contest->contestants[i].wrong = wrong[i];
+        contest->contestants[i].checked = seconds[i];
         sum += wrong[i];
     }
     free(wrong);
+    free(seconds);
+    free(had);
     return sum;
 }
 

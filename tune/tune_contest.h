@@ -19,6 +19,7 @@ struct tune_contestant {
     mca_coll_han_params_t params;
     mca_coll_han_times_t predicted;              /**< by the cost model; 0: there is none of this machine */
     struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
+    double checked;                              /**< seconds of the call whose result was looked at; 0: none was */
     int wrong;                                   /**< ranks whose result was not the fallback's */
     bool own;                                    /**< no candidate, but what HAN chooses by itself */
     bool out;                                    /**< not timed any more */
@@ -47,7 +48,7 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes);
 
-/** Adds HAN's own choice, behind the candidates. */
+/** Adds HAN's own choice, behind the candidates; it is predicted to take what the fallback takes. */
 void tune_contest_add_own(struct tune_contest *contest);
 
 /** What the cost model takes to be so many times as slow as the best, by both clocks, is out; never the fallback. */
@@ -55,8 +56,15 @@ void tune_contest_leave_out(struct tune_contest *contest, int times);
 
 void tune_contest_close(struct tune_contest *contest);
 
-/** Looks at each result once; that warms up, too. Returns how many are wrong, on all ranks. */
-int tune_contest_check(struct tune_contest *contest);
+/** How results are looked at. */
+struct tune_check {
+    bool whole;     /**< all of them, and not only some bytes of each KB of long ones */
+    double seconds; /**< that it may take: who has had no turn is out, but for ... */
+    long least;     /**< ... so many, by the prediction the fastest, the fallback and HAN's own choice among them */
+};
+
+/** Looks at the results of those that are not out; that warms up, too. Returns how many are wrong, on all ranks. */
+int tune_contest_check(struct tune_contest *contest, const struct tune_check *how);
 
 /** Times those that are not out. 0; -1 where a call failed, on all ranks. */
 int tune_contest_round(struct tune_contest *contest, int round);

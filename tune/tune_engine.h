@@ -93,10 +93,12 @@ bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t co
 /**
  * Runs the call that tune_engine_expect() ran, by other parameters.
  *
+ * @param whole the whole result is compared, and not only some bytes of each KB of a long one
+ * @param seconds gets those of this rank
  * @returns whether this rank has the same from both, and nothing behind it
  */
 bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                       const mca_coll_han_params_t *params, size_t bytes);
+                       const mca_coll_han_params_t *params, size_t bytes, bool whole, double *seconds);
 
 /** What HAN's cost model takes a call to last; false where there is no model of this machine. */
 bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,

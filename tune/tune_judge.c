@@ -3,6 +3,17 @@
 
 #include <math.h>
 
+/* Who is no more behind the best than that could as well be the winner. */
+#define TIE 1.03
+
+/* A disturbance takes no longer: what a system gives another process, a few times; and what meets both clocks. */
+#define DISTURBANCE 20e-3 /* seconds */
+#define DISTURBANCE_BOTH 1e-3
+
+/* How far behind the winner its fastest call may be, and it stays: after a round, the next, all others. */
+static const double stay_within[] = { 2.0, 1.5, 1.25 };
+enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1 };
+
 /* How many times as long, by the clock by which that is more. */
 static double behind(const struct tune_times *times, const struct tune_times *other)
 {
@@ -12,6 +23,17 @@ static double behind(const struct tune_times *times, const struct tune_times *ot
         most = fmax(most, times->seconds[clock] / other->seconds[clock]);
     }
     return most;
+}
+
+/* By the clock by which that is less. */
+static double behind_by_both(const struct tune_times *times, const struct tune_times *other)
+{
+    double least = INFINITY;
+
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        least = fmin(least, times->seconds[clock] / other->seconds[clock]);
+    }
+    return least;
 }
 
 double tune_judge_mean(const struct tune_times *times)
@@ -24,21 +46,131 @@ bool tune_judge_beats(const struct tune_times *times, const struct tune_times *o
     return tune_judge_mean(other) >= TUNE_WORTH * tune_judge_mean(times) && behind(times, other) <= TUNE_WORTH;
 }
 
-long tune_judge_winner(const struct tune_times *times, long count)
+/* By each clock the least median of those that were timed; before the first round, of all that are in. */
+static struct tune_times best_of(const struct tune_record *records, long count)
 {
-    struct tune_times best = times[0];
+    struct tune_times best = records[0].median;
+
+    for (long i = 1; i < count; ++i) {
+        const struct tune_record *const record = &records[i];
+
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT && !record->wrong && !(record->out && 0 == record->rounds);
+             ++clock) {
+            best.seconds[clock] = fmin(best.seconds[clock], record->median.seconds[clock]);
+        }
+    }
+    return best;
+}
+
+/* Whether it is not clearly slower than the fallback. */
+static bool may_win(const struct tune_record *record, const struct tune_record *fallback)
+{
+    return !record->wrong && !record->out && TUNE_WORTH >= behind(&record->median, &fallback->median);
+}
+
+long tune_judge_winner(const struct tune_record *records, long count)
+{
+    const struct tune_times best = best_of(records, count);
     long winner = 0;
 
     for (long i = 1; i < count; ++i) {
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT && !times[i].out; ++clock) {
-            best.seconds[clock] = fmin(best.seconds[clock], times[i].seconds[clock]);
-        }
-    }
-    for (long i = 1; i < count; ++i) {
-        if (!times[i].out && TUNE_WORTH >= behind(&times[i], &times[0])
-            && behind(&times[i], &best) < behind(&times[winner], &best)) {
+        if (may_win(&records[i], &records[0])
+            && behind(&records[i].median, &best) < behind(&records[winner].median, &best)) {
             winner = i;
         }
     }
     return winner;
+}
+
+bool tune_judge_ties(const struct tune_record *records, long count, long one, long winner)
+{
+    const struct tune_times best = best_of(records, count);
+
+    return may_win(&records[one], &records[0])
+           && behind(&records[one].median, &best) <= TIE * behind(&records[winner].median, &best);
+}
+
+/* ---- round by round ---- */
+
+/* Whether it has been slower all the time, by a clock by which that counts. */
+static bool is_apart(const struct tune_record *record, const struct tune_record *leader)
+{
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        if (record->least.seconds[clock] > TIE * leader->most.seconds[clock]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void tune_judge_drop(struct tune_record *records, long count)
+{
+    const struct tune_times best = best_of(records, count);
+    const struct tune_record *const leader = &records[tune_judge_winner(records, count)];
+    const double lead = behind(&leader->median, &best);
+
+    for (long i = 0; i < count; ++i) {
+        struct tune_record *const record = &records[i];
+        const bool always = 0 == i || count - 1 == i;
+        const double least = (always ? behind_by_both : behind)(&record->least, &best);
+
+        if (record == leader || record->out || 1 > record->rounds) {
+            continue;
+        }
+        if (1 == record->rounds) {
+            const bool twice = stay_within[0] * lead < behind_by_both(&record->least, &best);
+
+            record->out = stay_within[0] * lead < least
+                          && (twice ? DISTURBANCE_BOTH : DISTURBANCE) < record->cost - leader->cost;
+        } else {
+            record->out = stay_within[record->rounds <= LAST_STAY ? record->rounds - 1 : LAST_STAY] * lead < least
+                          || (!always && TIE * lead < least && is_apart(record, leader));
+        }
+    }
+}
+
+void tune_judge_fit(struct tune_record *records, long count, double seconds, long least)
+{
+    double sum = 0;
+    long in = 0;
+
+    for (long i = 0; i < count; ++i) {
+        sum += records[i].out ? 0 : records[i].cost;
+        in += !records[i].out && 0 != i && count - 1 != i;
+    }
+    while (sum > seconds && in > least) {
+        const struct tune_times best = best_of(records, count);
+        struct tune_record *last = NULL;
+
+        for (long i = 1; i < count - 1; ++i) {
+            if (!records[i].out && (NULL == last || behind(&records[i].median, &best) > behind(&last->median, &best))) {
+                last = &records[i];
+            }
+        }
+        last->out = true;
+        sum -= last->cost;
+        --in;
+    }
+}
+
+bool tune_judge_is_over(const struct tune_record *records, long count)
+{
+    const struct tune_record *const own = &records[count - 1];
+    const long winner = tune_judge_winner(records, count);
+    bool tie = true, hope = false;
+    long in = 0;
+
+    for (long i = 1; i < count - 1; ++i) {
+        if (!records[i].out) {
+            ++in;
+            tie = tie && tune_judge_ties(records, count, i, winner);
+            hope = hope || tune_judge_beats(&records[i].least, &own->median);
+        }
+    }
+    return 1 >= in || tie || !hope;
+}
+
+bool tune_judge_is_sure(const struct tune_record *record, const struct tune_record *other)
+{
+    return tune_judge_beats(&record->most, &other->least) || !tune_judge_beats(&record->least, &other->most);
 }
