@@ -133,11 +133,21 @@ a_race_begins_with_those_who_may_win() {
     ! grep -q 'ibs=16384' "$tmp/model.rules.measured/candidates.csv" || fail 'short segments have started'
 }
 
+# The same command goes on, until all is known.
 a_race_ends_in_time() {
+    local folder=$tmp/late.rules.measured raced
     tune --output "$tmp/late.rules" --time-limit 1s
     ((status == 0)) || fail "exit code $status"
     says_once 'there was no time for all sizes of [0-9]* collectives'
     "$build/tune/han_rules" check "$tmp/late.rules"
+    grep -q '^left [1-9][0-9]*$' "$folder/about.txt" || fail 'about.txt does not say that something is left'
+    raced=$(grep -c ^2,2, "$folder/choices.csv")
+    cp "$folder/choices.csv" "$tmp/choices"
+    tune --output "$tmp/late.rules" --time-limit 1s
+    ((status == 0)) && says_once "han_tune: $raced races of an earlier run are in $folder"
+    [[ $(head -n "$raced" "$folder/choices.csv") == "$(<"$tmp/choices")" ]] || fail 'what was decided is raced again'
+    tune --output "$tmp/late.rules" --collectives barrier --repetitions 1-1
+    ((status == 0)) && ! grep '^left' "$folder/about.txt"
 }
 
 # What came of the search before is not added to; what cannot be kept is told, and the rules are there all the same.
@@ -245,7 +255,7 @@ a_race_has_a_report() {
     mkdir -p "$folder"
     printf '# han_tune 3: two nodes\n' >"$folder/measurements.csv"
     printf 'nodes\n4,4,slot,-,bcast,8,fallback,10,5,0,1,2,9,6,-\n4,4,slot,-,bcast,8,tree,20,15,0,1,2,19,16,-\n' >"$folder/candidates.csv"
-    printf 'table /where/told.rules\nseconds 125\ncommand han_tune --output <told>\n' >"$folder/about.txt"
+    printf 'table /where/told.rules\nseconds 125\ncommand han_tune --output <told>\nleft 3\n' >"$folder/about.txt"
     cat >"$folder/choices.csv" <<'END'
 4,4,bcast,8,1,0.5,1,1,algorithm=tree ibs=0,algorithm=tree ibs=0,-
 4,4,bcast,64,1,1,2,4,algorithm=fallback,algorithm=fallback,-
@@ -260,6 +270,7 @@ END
     (($(grep -c '<li>' "$page") == 1)) && grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
     grep -q 'coll_han_dynamic_rules_filename /where/told.rules ' "$page"
     grep -q '<code>han_tune --output &lt;told&gt;</code> in 2 min 5 s on:$' "$page" && grep -q '^two nodes$' "$page"
+    grep -q 'no time for all sizes of 3 collectives; the same command goes on' "$page"
     status=0
     "$build/tune/han_report" "$tmp/told" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
     ((status == 2)) && says_once 'a race is not compared with other searches'

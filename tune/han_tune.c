@@ -629,12 +629,28 @@ static void forget_found(const struct job *job)
     }
 }
 
-/* A race that has not come to its end: what about.txt is of is not there. */
+/* Whether about.txt is of a search to its end. */
+static bool is_finished(const char *folder)
+{
+    FILE *file = tune_file_open(folder, "about.txt", "r");
+    char word[8] = "";
+    bool left = NULL == file;
+
+    while (!left && 1 == fscanf(file, "%7s%*[^\n]", word)) {
+        left = 0 == strcmp(word, "left");
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+    return !left;
+}
+
+/* A race that was interrupted, or for which the time was short. */
 static bool is_unfinished(const struct job *job)
 {
     char path[TUNE_PATH];
 
-    return 0 != access(tune_file_path(job->options->folder, "about.txt", path), F_OK)
+    return !is_finished(job->options->folder)
            && 0 == access(tune_file_path(job->options->folder, "candidates.csv", path), F_OK)
            && tune_file_is_regular(path);
 }
@@ -726,7 +742,7 @@ static int run_job(struct options *options)
     rc = agree(0 == world_rank ? prepare(&job, world) : 0);
     rc = 0 == rc ? with_parts(&job, world) : -1;
     if (0 == rc && 0 == world_rank && NULL != options->output) {
-        tune_output_about(options->folder, options->output, options->command, MPI_Wtime() - begin);
+        tune_output_about(options->folder, options->output, options->command, MPI_Wtime() - begin, job.race.left_out);
     }
     if (0 == rc && 0 == world_rank && options->prune) {
         rc = tune_prune(options->validate, &job.rules, job.gains);

@@ -317,8 +317,11 @@ void tune_output_rules(struct tune_text *text, const struct tune_choice *choices
 /** Writes a table, wholly or not at all; it is read before, as HAN would. 0, or -1 and a message. */
 int tune_output_write(const struct tune_text *text, const char *path);
 
-/** Notes in the folder which table was made, by which command (up to NULL), and how long that took. For the report. */
-void tune_output_about(const char *folder, const char *output, char *const *command, double seconds);
+/**
+ * Notes in the folder which table was made, by which command (up to NULL), how long that took, and for how many
+ * collectives there was no time. For the report, and for the same command, which goes on where something is left.
+ */
+void tune_output_about(const char *folder, const char *output, char *const *command, double seconds, int left_out);
 
 /** What a line of a table has gained: of all messages that it decides, the geometric mean. */
 struct tune_gain {

@@ -185,7 +185,7 @@ static void print_word(FILE *file, const char *word)
     fputc('\'', file);
 }
 
-void tune_output_about(const char *folder, const char *output, char *const *command, double seconds)
+void tune_output_about(const char *folder, const char *output, char *const *command, double seconds, int left_out)
 {
     char *absolute = realpath(output, NULL);
     FILE *file = tune_file_open(folder, "about.txt", "w");
@@ -197,6 +197,9 @@ void tune_output_about(const char *folder, const char *output, char *const *comm
             print_word(file, *command);
         }
         fputc('\n', file);
+        if (0 < left_out) {
+            fprintf(file, "left %d\n", left_out);
+        }
         fclose(file);
     }
     free(absolute);

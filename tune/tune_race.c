@@ -356,7 +356,11 @@ static long bisect(struct race *race, long place)
     while (between * between < low->bytes * high->bytes) {
         between *= 2;
     }
-    if (alike(low, high) || between >= high->bytes || is_late(race)) {
+    if (alike(low, high) || between >= high->bytes) {
+        return 0;
+    }
+    if (is_late(race)) {
+        race->late = true;
         return 0;
     }
     if (0 != race_at(race, low->collective, between, place + 1)) {
@@ -373,16 +377,14 @@ static int race_collective(struct race *race, mca_coll_han_collective_t collecti
     size_t most;
 
     if (HAN_BARRIER == collective || !knows_bytes(collective)) {
-        const bool late = is_late(race);
-
-        race->left_out += late;
-        return late ? 0 : race_at(race, collective, 0, race->count);
+        race->late = is_late(race);
+        return race->late ? 0 : race_at(race, collective, 0, race->count);
     }
     most = within_memory(race, collective, race->space->most_bytes);
     for (size_t bytes = race->space->least_bytes; begin == race->count || race->choices[race->count - 1].bytes < most;
          bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
         if (is_late(race)) {
-            ++race->left_out;
+            race->late = true;
             break;
         }
         if (0 != race_at(race, collective, bytes, race->count)) {
@@ -400,7 +402,7 @@ static int race_collective(struct race *race, mca_coll_han_collective_t collecti
     return 0;
 }
 
-static void say_result(const struct race *race)
+static void end(struct race *race)
 {
     long found = 0;
     char time[32];
@@ -409,12 +411,13 @@ static void say_result(const struct race *race)
         found += race->choices[i].found;
     }
     if (NULL != race->log) {
+        race->log->left_out += race->left_out;
         tune_time_text(MPI_Wtime() - race->begin, time);
         fprintf(stderr, "han_tune: %ld races in %s: at %ld sizes HAN's own choice is beaten\n", race->count, time,
                 found);
     }
     if (0 < race->left_out) {
-        tune_complain("there was no time for all sizes of %d collectives", race->left_out);
+        tune_complain("there was no time for all sizes of %d collectives; the same command goes on", race->left_out);
     }
 }
 
@@ -427,12 +430,14 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
     tune_contest_machine(engine, &race.machine);
     for (race.collective = 0; race.collective < space->collective_count; ++race.collective) {
+        race.late = false;
         if (0 != race_collective(&race, space->collectives[race.collective])) {
             free(race.choices);
             return -1;
         }
+        race.left_out += race.late;
     }
-    say_result(&race);
+    end(&race);
     *choices = race.choices;
     return race.count;
 }

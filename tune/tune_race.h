@@ -21,6 +21,7 @@ struct tune_race_log {
     const char *folder;      /**< of choices.csv */
     struct tune_kept *kept;  /**< [kept_count] */
     long kept_count;
+    int left_out; /**< collectives for which there was no time, or not for all their sizes */
 };
 
 /**
