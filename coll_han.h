@@ -271,6 +271,9 @@ void mca_coll_han_table_check(ompi_communicator_t *comm);
  */
 int mca_coll_han_table_settle(han_module_t *module, bool exchange);
 
+/** The machine for which the model chooses on the module's communicator; NULL where it does not. */
+const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module);
+
 /** What the model takes a call to last; false where there is no machine on the module's communicator. */
 bool mca_coll_han_table_predict(const han_module_t *module, const mca_coll_han_input_t *input,
                                 const mca_coll_han_params_t *params, mca_coll_han_times_t *times);
@@ -440,7 +443,7 @@ int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collecti
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
 /** Changes whenever what a tuner sees of the component does. */
-enum { HAN_TUNE_VERSION = 3 };
+enum { HAN_TUNE_VERSION = 4 };
 
 /** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
  */
@@ -467,6 +470,8 @@ typedef struct mca_coll_han_tune_t {
      */
     bool (*predict)(const han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_params_t *params,
                     mca_coll_han_times_t *times);
+    /** The machine for which it chooses there; NULL where it does not. */
+    const mca_coll_han_machine_t *(*machine)(const han_module_t *module);
 } mca_coll_han_tune_t;
 
 extern const mca_coll_han_tune_t mca_coll_han_tune;

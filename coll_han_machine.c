@@ -57,11 +57,7 @@ enum { FIELDS = sizeof(fields) / sizeof(fields[0]), MOST_CORES = 1 << 16 };
 
 /* ---- read ---- */
 
-struct parser {
-    mca_coll_han_machine_t *machine;
-    mca_coll_han_text_error_t *error;
-    bool seen[FIELDS];
-};
+_Static_assert(64 >= FIELDS, "seen has a bit for each field");
 
 /* A decimal number with at most three digits behind the point, in thousandths; the text moves behind it. */
 static bool get_thousandths(const char **text, uint64_t *value)
@@ -150,23 +146,23 @@ static bool is(const char *word, const char *name)
     return NULL != name && 0 == strcmp(word, name);
 }
 
-static int unknown(struct parser *parser, const char *record, const char *word)
+static int unknown(const mca_coll_han_machine_reader_t *reader, const char *record, const char *word)
 {
     const char *before = "; accepted: ", *last = "";
 
-    mca_coll_han_text_wrong(parser->error, "\"%.60s\" is no %s%s", word, NULL == record ? "record" : "field of ",
+    mca_coll_han_text_wrong(reader->error, "\"%.60s\" is no %s%s", word, NULL == record ? "record" : "field of ",
                             NULL == record ? "" : record);
     for (int i = 0; i < FIELDS; ++i) {
         const char *name = NULL == record ? fields[i].record : is(record, fields[i].record) ? fields[i].name : NULL;
 
         if (NULL != name && 0 != strcmp(last, name)) {
-            mca_coll_han_text_more(parser->error, before, name);
+            mca_coll_han_text_more(reader->error, before, name);
             before = ", ";
             last = name;
         }
     }
     if (is("cores", record)) {
-        mca_coll_han_text_more(parser->error, before, "shared");
+        mca_coll_han_text_more(reader->error, before, "shared");
     }
     return -1;
 }
@@ -182,68 +178,90 @@ static int find(const char *record, const char *name)
     return field;
 }
 
-/* "FIELD VALUE ..." of a record. */
-static int take_line(void *context, int line, char *text)
+bool mca_coll_han_machine_is_record(const char *text)
 {
-    struct parser *parser = context;
+    char record[16];
+
+    snprintf(record, sizeof(record), "%.*s", (int) strcspn(text, HAN_TEXT_BLANK), text);
+    return FIELDS != find(record, NULL);
+}
+
+int mca_coll_han_machine_take(void *context, int line, char *text)
+{
+    mca_coll_han_machine_reader_t *reader = context;
     char *rest;
     const char *record = strtok_r(text, HAN_TEXT_BLANK, &rest), *word;
 
     (void) line;
     if (FIELDS == find(record, NULL)) {
-        return unknown(parser, NULL, record);
+        return unknown(reader, NULL, record);
     }
     while (NULL != (word = strtok_r(NULL, HAN_TEXT_BLANK, &rest))) {
         int field = find(record, word);
 
         if (is(word, "shared") && is(record, "cores")) {
-            parser->machine->shared = true;
+            reader->machine->shared = true;
             continue;
         }
         if (FIELDS == field) {
-            return unknown(parser, record, word);
+            return unknown(reader, record, word);
         }
         do {
             const char *value = strtok_r(NULL, HAN_TEXT_BLANK, &rest);
             uint64_t number;
 
-            if (parser->seen[field]) {
-                return mca_coll_han_text_wrong(parser->error, "%s %s is there twice; accepted: each field once", record,
+            if (0 != (reader->seen >> field & 1)) {
+                return mca_coll_han_text_wrong(reader->error, "%s %s is there twice; accepted: each field once", record,
                                                word);
             }
             if (NULL == value || !get_value(fields[field].type, value, &number)) {
-                return mca_coll_han_text_wrong(parser->error, "%s %s %.60s; accepted: %s", record, word,
+                return mca_coll_han_text_wrong(reader->error, "%s %s %.60s; accepted: %s", record, word,
                                                NULL == value ? "has no value" : value, accepted[fields[field].type]);
             }
-            *value_in(parser->machine, &fields[field]) = number;
-            parser->seen[field] = true;
+            *value_in(reader->machine, &fields[field]) = number;
+            reader->seen |= UINT64_C(1) << field;
             ++field;
         } while (FIELDS > field && NULL == fields[field].name);
     }
     return 0;
 }
 
-int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text, size_t length,
-                               mca_coll_han_text_error_t *error)
+void mca_coll_han_machine_begin(mca_coll_han_machine_reader_t *reader, mca_coll_han_machine_t *machine,
+                                mca_coll_han_text_error_t *error)
 {
-    struct parser parser = { .machine = machine, .error = error };
-
+    *reader = (mca_coll_han_machine_reader_t){ .machine = machine, .error = error };
     memset(machine, 0, sizeof(*machine));
-    memset(error, 0, sizeof(*error));
     for (int i = 0; i < FIELDS; ++i) {
         *value_in(machine, &fields[i]) = fields[i].missing;
     }
-    if (0 != mca_coll_han_text_lines("han-machine", HAN_MACHINE_VERSION, text, length, error, take_line, &parser)) {
-        return -1;
-    }
+}
+
+int mca_coll_han_machine_end(mca_coll_han_machine_reader_t *reader, uint64_t hash)
+{
     for (int i = 0; i < FIELDS; ++i) {
-        if (fields[i].needed && !parser.seen[i]) {
-            return mca_coll_han_text_wrong(error, "%s has no %s; accepted: %s", fields[i].record, fields[i].name,
-                                           accepted[fields[i].type]);
+        if (fields[i].needed && 0 == (reader->seen >> i & 1)) {
+            return mca_coll_han_text_wrong(reader->error, "%s has no %s; accepted: %s", fields[i].record,
+                                           fields[i].name, accepted[fields[i].type]);
         }
     }
+    reader->machine->hash = hash;
+    return 0;
+}
+
+int mca_coll_han_machine_parse(mca_coll_han_machine_t *machine, const char *text, size_t length,
+                               mca_coll_han_text_error_t *error)
+{
+    mca_coll_han_machine_reader_t reader;
+
+    memset(error, 0, sizeof(*error));
+    mca_coll_han_machine_begin(&reader, machine, error);
+    if (0
+            != mca_coll_han_text_lines("han-machine", HAN_MACHINE_VERSION, text, length, error,
+                                       mca_coll_han_machine_take, &reader)
+        || 0 != mca_coll_han_machine_end(&reader, mca_coll_han_text_hash(text, length))) {
+        return -1;
+    }
     error->line = 0;
-    machine->hash = mca_coll_han_text_hash(text, length);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #ifndef MCA_COLL_HAN_MACHINE_H
 #define MCA_COLL_HAN_MACHINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "coll_han_dynamic.h"
@@ -44,6 +45,37 @@ typedef struct mca_coll_han_machine_t {
     bool shared;     /**< or of all nodes together: they are virtual */
     uint64_t hash;   /**< of the text; never 0 */
 } mca_coll_han_machine_t;
+
+/** What reads a machine line by line. */
+typedef struct mca_coll_han_machine_reader_t {
+    mca_coll_han_machine_t *machine;
+    mca_coll_han_text_error_t *error;
+    uint64_t seen; /**< a bit for each field that has been there; 0: none */
+} mca_coll_han_machine_reader_t;
+
+/** Begins with a machine of which all has its default. */
+void mca_coll_han_machine_begin(mca_coll_han_machine_reader_t *reader, mca_coll_han_machine_t *machine,
+                                mca_coll_han_text_error_t *error);
+
+/** Whether a line begins with the name of a record. */
+bool mca_coll_han_machine_is_record(const char *text);
+
+/**
+ * Reads a line: a record, and fields with their values.
+ *
+ * @param reader a mca_coll_han_machine_reader_t
+ * @param text without comment; it is cut into words
+ * @returns 0, or -1 and what is wrong
+ */
+int mca_coll_han_machine_take(void *reader, int line, char *text);
+
+/**
+ * Ends with all that must be there.
+ *
+ * @param hash of the text that the lines are from
+ * @returns 0, or -1 and what is wrong
+ */
+int mca_coll_han_machine_end(mca_coll_han_machine_reader_t *reader, uint64_t hash);
 
 /**
  * Reads a machine from a text. What is not said has its default.

@@ -23,6 +23,7 @@ typedef struct {
     mca_coll_han_rules_t *rules;
     mca_coll_han_rules_error_t *error;
     size_t room; /* rules that there is memory for */
+    mca_coll_han_machine_reader_t numbers;
 } parser_t;
 
 static int wrong_word(mca_coll_han_rules_error_t *error, mca_coll_han_words_t words)
@@ -315,6 +316,9 @@ static int parse_line(void *context, int line, char *text)
     if (0 == strncmp(machine, text, word) && NULL != strchr(BLANKS, text[word])) {
         return parse_machine(parser, text + word);
     }
+    if (mca_coll_han_machine_is_record(text)) {
+        return mca_coll_han_machine_take(&parser->numbers, line, text);
+    }
     return parse_rule(parser, line, text);
 }
 
@@ -339,6 +343,7 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
     memset(rules, 0, sizeof(*rules));
     memset(error, 0, sizeof(*error));
     rules->hash = mca_coll_han_text_hash(text, length);
+    mca_coll_han_machine_begin(&parser.numbers, &rules->numbers, error);
     if (HAN_RULES_MOST_BYTES < length) {
         return mca_coll_han_text_wrong(error, "it is too long; accepted: %d bytes", HAN_RULES_MOST_BYTES);
     }
@@ -351,6 +356,9 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
     }
     if (0 == rc && 0 == rules->count) {
         rc = mca_coll_han_text_wrong(error, "there is no rule; accepted: at least one");
+    }
+    if (0 == rc && 0 != parser.numbers.seen) {
+        rc = mca_coll_han_machine_end(&parser.numbers, rules->hash);
     }
     if (0 != rc) {
         mca_coll_han_rules_free(rules);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "coll_han_dynamic.h"
+#include "coll_han_machine.h"
 #include "coll_han_text.h"
 
 /** The version of the format. */
@@ -49,8 +50,9 @@ typedef struct mca_coll_han_rule_t {
 typedef struct mca_coll_han_rules_t {
     mca_coll_han_rule_t *rules; /**< [count] in the order of their lines */
     size_t count;
-    char *machine; /**< what the table says that it was tuned on; NULL: nothing */
-    uint64_t hash; /**< of the text; never 0 */
+    char *machine;                  /**< what the table says that it was tuned on; NULL: nothing */
+    mca_coll_han_machine_t numbers; /**< the machine, for what the rules leave to the model; hash 0: it is not there */
+    uint64_t hash;                  /**< of the text; never 0 */
 } mca_coll_han_rules_t;
 
 /** What is wrong with a text of rules. */

@@ -69,7 +69,8 @@ static const char *name_of(mca_coll_han_file_id_t id)
     return NULL == name || (HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name)) ? "" : name;
 }
 
-/* Whether the user wants the model. Which machine it is, MPI_Init finds out, unless a file says it. */
+/* Whether the user wants the model. Which machine it is, MPI_Init finds out, unless a file says it: of a machine, or
+ * the rules. */
 static bool models(void)
 {
     return 0 != strcmp(COLL_VARIABLE_NONE, name_of(HAN_FILE_MACHINE));
@@ -83,6 +84,12 @@ static bool wanted(mca_coll_han_file_id_t id)
     }
     return 0 != mca_coll_han_component.use_rules_file
            && ('\0' != *name_of(id) || HAN_AUTO != mca_coll_han_component.use_rules_file);
+}
+
+/* Whether the machine comes with the rules. */
+static bool carried(void)
+{
+    return models() && !wanted(HAN_FILE_MACHINE) && 0 != tables.rules[HAN_TABLE_FILE].numbers.hash;
 }
 
 static bool any_wanted(void)
@@ -104,6 +111,10 @@ static void read_files(void)
         mca_coll_han_rules_read(&tables.rules[HAN_TABLE_FILE], name_of(HAN_FILE_RULES),
                                 &tables.files[HAN_FILE_RULES].error);
         tables.files[HAN_FILE_RULES].hash = tables.rules[HAN_TABLE_FILE].hash;
+    }
+    if (!tables.read && carried()) {
+        tables.machine = tables.rules[HAN_TABLE_FILE].numbers;
+        tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
     }
     if (!tables.read && wanted(HAN_FILE_MACHINE)) {
         mca_coll_han_machine_read(&tables.machine, name_of(HAN_FILE_MACHINE), &tables.files[HAN_FILE_MACHINE].error);
@@ -174,7 +185,8 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
     }
     if (HAN_FILE_MACHINE == id) {
         HAN_VERBOSE(1, "coll:han: %s: the machine %s%s is used:\n%s", module->comm->c_name,
-                    tables.measured ? "that was measured" : "of ", tables.measured ? "" : name_of(id),
+                    tables.measured ? "that was measured" : "of ",
+                    tables.measured ? "" : name_of(carried() ? HAN_FILE_RULES : id),
                     mca_coll_han_machine_format(&tables.machine, text, sizeof(text)));
     } else {
         const mca_coll_han_rules_t *rules = &tables.rules[HAN_TABLE_FILE];
@@ -208,6 +220,9 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
 
         used[i] = least_hash == most_hash && 0 != least_hash;
         if (HAN_FILE_MACHINE == id && 0 == result[BY_FILE]) {
+            if (used[i] && carried() && !tables.measured) {
+                say_used(module, id);
+            }
             continue;
         }
         if (least_hash != most_hash) {
@@ -308,13 +323,20 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
     return params;
 }
 
+const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module)
+{
+    return module->uses[HAN_FILE_MACHINE] ? &tables.machine : NULL;
+}
+
 bool mca_coll_han_table_predict(const han_module_t *module, const mca_coll_han_input_t *input,
                                 const mca_coll_han_params_t *params, mca_coll_han_times_t *times)
 {
-    if (module->uses[HAN_FILE_MACHINE]) {
-        *times = mca_coll_han_predict(&tables.machine, input, params);
+    const mca_coll_han_machine_t *machine = mca_coll_han_table_machine(module);
+
+    if (NULL != machine) {
+        *times = mca_coll_han_predict(machine, input, params);
     }
-    return module->uses[HAN_FILE_MACHINE];
+    return NULL != machine;
 }
 
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,

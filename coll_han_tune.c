@@ -28,4 +28,5 @@ const mca_coll_han_tune_t mca_coll_han_tune = {
     .has = tune_has,
     .stages = mca_coll_han_stages,
     .predict = mca_coll_han_table_predict,
+    .machine = mca_coll_han_table_machine,
 };

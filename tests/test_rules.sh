@@ -158,6 +158,31 @@ test_rules_before_machine() {
         after world bcast | grep -qF "$MODEL"
 }
 
+# Where the rules carry a machine none is measured; another one that the user names comes before it.
+test_rules_carry_machine() {
+    local file="$tmp/carry"
+    rules "$file" 'han-rules 1' 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto' "${MACHINE[@]:1}"
+    test_model_decides --mca "$file_variable" "$file" && ! said 'measured in' &&
+        [[ $(grep -c "coll:han: .*: the machine of $file is used:" "$tmp/err") == 1 ]] &&
+        said '^up latency 10us overhead 8us 9us copy 2GB/s ' || return 1
+    run --mca "$file_variable" "$file" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 1 -- &&
+        said "the machine of $tmp/machine is used:" && ! said "the machine of $file" || return 1
+    run --mca "$file_variable" "$file" "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && ! said 'the machine of' &&
+        after world bcast | grep -qF "$BUILTIN" || return 1
+    run --mca "$file_variable" "$file" --mca coll_han_use_dynamic_file_rules 0 --mca coll_han_verbose 1 -- &&
+        said 'the machine that was measured is used:'
+}
+
+# Of rules that are others on the second node nothing is used.
+test_carried_machines_differ() {
+    local node
+    for node in 0 1; do
+        rules "$tmp/$cluster-n$node/other_carried" "${GOOD[@]}" "${MACHINE[@]:1}" "calls step ${node}us"
+    done
+    test_bad "rules that carry another machine on the second node" other_carried \
+        "other_carried on $cluster-n[01]: it is not what it is elsewhere; accepted: the same file on all nodes"
+}
+
 # Neither is a measurement made, nor does the model choose.
 test_no_model() {
     run "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && said '^all right$' && ! said 'measured' &&
@@ -318,6 +343,8 @@ test_all_bad
 t_check "a named machine: the model chooses, for nonblocking calls and parts of a communicator too" test_machine_obeyed "$tmp/machine"
 t_check "a file of rules decides before the model, or leaves it to it" test_rules_before_machine
 t_check "what the user sets wins over the model" test_user_before_machine
+t_check "rules carry a machine, and none is measured" test_rules_carry_machine
+test_carried_machines_differ
 t_check "of two files only the one that cannot be used is not" test_one_of_two
 test_bad_machines
 for ranks in 1 2; do

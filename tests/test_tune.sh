@@ -110,6 +110,8 @@ a_race_knows_all_collectives() {
           ++lines }
         END { exit !(lines >= 13) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
     says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
+    grep -qx 'up latency .* copy .*' "$rules" && grep -qx 'cores node [1-9].*' "$rules" || fail 'the table has no machine'
+    "$build/tune/han_rules" explain "$rules" --collective reduce --nodes 2 --ppn 2 --bytes 1K | grep -qx "decides  the model, for $rules"
     # A table of all of them, measured: a line for each message that a rule decides.
     printf 'han-rules 1\nalltoall nodes=2 ppn=2 bytes=* : algorithm=exchange\nscan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0\n' \
         >"$tmp/all.rules"

@@ -15,6 +15,8 @@
 
 #define HEAD "han-rules 1\n"
 #define LINE "bcast nodes=4 ppn=4 bytes=1K : algorithm=tree"
+#define UP "up latency 10us overhead 8us 9us copy 2GB/s\n"
+#define LOW "low latency 1us overhead 2us 3us copy 4GB/s\n"
 
 /* ---- allocations ---- */
 
@@ -221,6 +223,24 @@ static void test_text_as_people_write_it(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+/* Records of a machine, anywhere between the rules: of all of it, or none. */
+static void test_rules_carry_a_machine(void **state)
+{
+    mca_coll_han_rules_t rules
+        = parse(HEAD "machine m\n" UP LINE "\n" LOW "memory copy 2GB/s reduce 8GB/s\ncores node 2");
+    mca_coll_han_rules_t without = parse(HEAD "machine m\n" LINE);
+
+    (void) state;
+    assert_int_equal(1, rules.count);
+    assert_string_equal("m", rules.machine);
+    assert_int_equal(rules.hash, rules.numbers.hash);
+    assert_int_equal(10 * 1000 * 1000, rules.numbers.levels[HAN_UP].latency);
+    assert_int_equal(2, rules.numbers.cores);
+    assert_int_equal(0, without.numbers.hash);
+    mca_coll_han_rules_free(&rules);
+    mca_coll_han_rules_free(&without);
+}
+
 static void test_every_name_is_accepted(void **state)
 {
     char line[256];
@@ -328,6 +348,10 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { "han-rules\n", 1, "accepted: han-rules 1" },
         { "# rules\n\n 1 # collectives\n7\n", 3, "of a file of Open MPI's own HAN, han_rules convert makes one" },
         { HEAD "machine a\nmachine b\n" LINE, 3, "machine is there twice; accepted: one line" },
+        { HEAD UP LINE "\n" LOW, 4, "memory has no copy; accepted: " },
+        { HEAD UP UP LINE, 3, "up latency is there twice; accepted: each field once" },
+        { HEAD "up latency=10us\n" LINE, 2, "\"latency=10us\" is no field of up; accepted: latency, " },
+        { HEAD "han-machine 1\n" UP LINE, 2, "there is no colon;" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K\n", 2, "there is no colon; accepted: COLLECTIVE nodes=N" },
         { HEAD LINE "\nnonsense\n", 3, "there is no colon" },
         { HEAD "bcats nodes=4 ppn=4 bytes=1K : algorithm=tree", 2,
@@ -992,6 +1016,7 @@ int main(void)
         cmocka_unit_test(test_what_is_missing_has_its_default),
         cmocka_unit_test(test_one_direction_stands_for_the_other),
         cmocka_unit_test(test_text_as_people_write_it),
+        cmocka_unit_test(test_rules_carry_a_machine),
         cmocka_unit_test(test_every_name_is_accepted),
         cmocka_unit_test(test_the_names_of_trees_are_those_of_adapt),
         cmocka_unit_test(test_a_rule_written_and_read_is_the_same_rule),

@@ -479,8 +479,8 @@ struct best {
     size_t bytes, fs;
 };
 
-/* The table of what is best, as HAN reads it. */
-static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
+/* The table of what is best, as HAN reads it; on a machine, or NULL. */
+static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, const struct best *best, size_t count)
 {
     struct tune_choice choices[16];
     struct tune_text text = { .text = NULL };
@@ -508,7 +508,7 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
         tune_config_text(&choices[i].config, choices[i].text);
         free(configs);
     }
-    tune_output_begin(&text, "here");
+    tune_output_begin(&text, "here", numbers);
     tune_output_elsewhere(&text, tunable, TUNABLE, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
     tune_output_rules(&text, choices, (long) count, 4, 4);
     assert_false(text.short_of_memory);
@@ -517,6 +517,34 @@ static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
     }
     free(text.text);
     return rules;
+}
+
+static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
+{
+    return table_on(NULL, best, count);
+}
+
+/* So what HAN chooses by itself, beside the rules, is the same as it was where they were made. */
+static void a_table_has_its_machine(void **state)
+{
+    static const char text[]
+        = "han-machine 1\nlow latency 1us overhead 2us 3us copy 4GB/s\nup latency 10us overhead 8us "
+          "9us copy 2GB/s\nmemory copy 2GB/s reduce 8GB/s\ncores node 2 shared\n";
+    static const struct best best[] = { { HAN_BCAST, 64 << 10, 16 << 10 } };
+    mca_coll_han_text_error_t error;
+    mca_coll_han_machine_t machine;
+    mca_coll_han_rules_t rules;
+
+    (void) state;
+    assert_int_equal(0, mca_coll_han_machine_parse(&machine, text, sizeof(text) - 1, &error));
+    rules = table_on(&machine, best, 1);
+    assert_int_equal(rules.hash, rules.numbers.hash);
+    rules.numbers.hash = machine.hash;
+    assert_memory_equal(&machine, &rules.numbers, sizeof(machine));
+    mca_coll_han_rules_free(&rules);
+    rules = table_of(best, 1);
+    assert_int_equal(0, rules.numbers.hash);
+    mca_coll_han_rules_free(&rules);
 }
 
 /* fs that the table has for so many bytes; 0: it leaves them to HAN. */
@@ -979,6 +1007,7 @@ int main(void)
         cmocka_unit_test(a_round_takes_no_longer_than_it_may),
         cmocka_unit_test(a_race_is_over_when_more_rounds_tell_nothing),
         cmocka_unit_test(it_is_sure_what_no_time_puts_in_doubt),
+        cmocka_unit_test(a_table_has_its_machine),
         cmocka_unit_test(rules_are_for_what_was_measured_and_its_neighbours),
         cmocka_unit_test(measurements_are_there_again),
         cmocka_unit_test(what_is_no_measurement_of_this_machine_is_refused),

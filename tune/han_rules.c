@@ -34,7 +34,8 @@ static void usage(FILE *out)
         "      any candidate has; where it knows nothing, a built-in rule. K, M, G may follow bytes. ORDER:\n"
         "      consecutive (the default: every node holds consecutive ranks), scattered. FORM: blocking (the\n"
         "      default), nonblocking, persistent. --machine is as coll_han_machine: a FILE with a machine; none, no\n"
-        "      model; auto (the default) is TCP at 20 Gbit/s here, for nothing is measured.\n"
+        "      model; auto (the default) is the one in the file of rules, else TCP at 20 Gbit/s here, for nothing is\n"
+        "      measured.\n"
         "\n"
         "  han_rules builtin\n"
         "      Prints the built-in rules: to begin a file with.\n"
@@ -106,7 +107,8 @@ static int check(const char *path)
             printf(" %s", mca_coll_han_collective_names[i]);
         }
     }
-    printf("; machine: %s\n", NULL == rules.machine ? "not said" : rules.machine);
+    printf("; machine: %s%s\n", NULL == rules.machine ? "not said" : rules.machine,
+           0 == rules.numbers.hash ? "" : "; its numbers are there");
     mca_coll_han_rules_free(&rules);
     return GOOD;
 }
@@ -206,38 +208,31 @@ static int explain_model(const char *name, const mca_coll_han_machine_t *machine
 }
 
 /*
- * @param path of a file of rules; NULL: there is none
+ * @param rules of a file; NULL: there is none
  * @param machine_name of the machine; NULL: there is none, and the built-in rules decide where the file does not
  */
-static int explain(const char *path, const char *machine_name, const mca_coll_han_machine_t *machine,
+static int explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
                    const mca_coll_han_input_t *input)
 {
     const bool model = NULL != machine_name && mca_coll_han_choice_serves(input);
-    mca_coll_han_rules_t rules = { .count = 0 };
-    mca_coll_han_rules_error_t error;
     const mca_coll_han_rule_t *rule = NULL;
     const char *why;
     int rc = GOOD;
 
-    if (NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
-        tell(path, &error);
-        return BAD_FILE;
-    }
     printf("%s of %zu bytes on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
            input->bytes, input->nodes, input->ppn, input->in_order ? "consecutive" : "scattered");
-    if (NULL != path) {
-        rule = explain_table(&rules, input);
+    if (NULL != rules) {
+        rule = explain_table(rules, input);
     }
     why = why_left(rule, input);
     if (NULL == why) {
         explain_decision(rule, input);
-    } else if (NULL != path) {
+    } else if (NULL != rules) {
         printf("left     to the %s: %s\n", model ? "model" : "built-in rules", why);
     }
     if (NULL != why && !model) {
         rc = explain_builtin(input);
     }
-    mca_coll_han_rules_free(&rules);
     return GOOD == rc && model ? explain_model(machine_name, machine, input, NULL != why) : rc;
 }
 
@@ -336,11 +331,15 @@ static int read_machine(const char *path, mca_coll_han_machine_t *machine)
     return GOOD;
 }
 
-/* As coll_han_machine has it; sets its name, NULL: none. */
-static int choose_machine(const char *word, mca_coll_han_machine_t *machine, const char **name)
+/* As coll_han_machine has it, where these rules are used; sets its name, NULL: none. */
+static int choose_machine(const char *word, const char *path, const mca_coll_han_rules_t *rules,
+                          mca_coll_han_machine_t *machine, const char **name)
 {
     *name = word;
-    if (0 == strcmp("auto", word)) {
+    if (0 == strcmp("auto", word) && 0 != rules->numbers.hash) {
+        *machine = rules->numbers;
+        *name = path;
+    } else if (0 == strcmp("auto", word)) {
         mca_coll_han_classes_machine(machine, &(mca_coll_han_facts_t){ 0 });
         *name = "TCP at 20 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
     } else if (0 == strcmp("none", word)) {
@@ -364,14 +363,23 @@ static int run_explain(int argc, char **argv)
     const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking", [MACHINE] = "auto" }, *name = NULL;
     mca_coll_han_machine_t machine;
     mca_coll_han_input_t input;
+    mca_coll_han_rules_t rules = { .count = 0 };
+    mca_coll_han_rules_error_t error;
     int rc = read_options(argc, argv, names, values);
+    const char *const path = values[FILE_NAME];
 
     for (int i = 0; GOOD == rc && NULL != names[i].name; ++i) {
         rc = NULL == values[names[i].val] ? bad_use("explain wants --", names[i].name) : GOOD;
     }
     rc = GOOD == rc ? read_input(&input, values) : rc;
-    rc = GOOD == rc ? choose_machine(values[MACHINE], &machine, &name) : rc;
-    return GOOD == rc ? explain(values[FILE_NAME], name, &machine, &input) : rc;
+    if (GOOD == rc && NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
+        tell(path, &error);
+        rc = BAD_FILE;
+    }
+    rc = GOOD == rc ? choose_machine(values[MACHINE], path, &rules, &machine, &name) : rc;
+    rc = GOOD == rc ? explain(NULL == path ? NULL : &rules, name, &machine, &input) : rc;
+    mca_coll_han_rules_free(&rules);
+    return rc;
 }
 
 static int run_regret(int argc, char **argv)

@@ -719,7 +719,7 @@ static int prepare(struct job *job, const struct tune_engine *world)
         return -1;
     }
     catch_signals(job->options);
-    tune_output_begin(&job->text, machine);
+    tune_output_begin(&job->text, machine, tune_engine_machine(world));
     return 0;
 }
 

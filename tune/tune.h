@@ -297,8 +297,13 @@ struct tune_text {
 
 void tune_text_add(struct tune_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** The first lines of a table. */
-void tune_output_begin(struct tune_text *text, const char *machine);
+/**
+ * The first lines of a table.
+ *
+ * @param machine who has measured where
+ * @param numbers for which HAN chooses there; NULL: there is no model
+ */
+void tune_output_begin(struct tune_text *text, const char *machine, const mca_coll_han_machine_t *numbers);
 
 struct tune_range {
     int least, most;

@@ -177,6 +177,11 @@ static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struc
                                   .depth = config->params.depth };
 }
 
+const mca_coll_han_machine_t *tune_engine_machine(const struct tune_engine *engine)
+{
+    return engine->han->tune->machine(engine->han);
+}
+
 size_t tune_engine_lag(const struct tune_engine *engine, const struct tune_config *config)
 {
     const mca_coll_han_plan_t plan = plan_of(engine, config);

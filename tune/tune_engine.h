@@ -104,6 +104,9 @@ bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t col
 bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,
                          const mca_coll_han_params_t *params, mca_coll_han_times_t *times);
 
+/** The machine for which it does; NULL where there is no model. */
+const mca_coll_han_machine_t *tune_engine_machine(const struct tune_engine *engine);
+
 /** Runs a call once; all ranks start together. */
 void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result);
 

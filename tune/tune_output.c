@@ -30,13 +30,21 @@ void tune_text_add(struct tune_text *text, const char *format, ...)
     text->length += (size_t) length;
 }
 
-void tune_output_begin(struct tune_text *text, const char *machine)
+void tune_output_begin(struct tune_text *text, const char *machine, const mca_coll_han_machine_t *numbers)
 {
+    char lines[HAN_MACHINE_TEXT];
+
     tune_text_add(text,
                   "# Made by han_tune (HAN) " HAN_VERSION_TEXT
                   ". The nearest rule decides; algorithm=auto: HAN chooses.\n"
                   "han-rules %d\nmachine %s\n",
                   HAN_RULES_VERSION, machine);
+    if (NULL != numbers) {
+        mca_coll_han_machine_format(numbers, lines, sizeof(lines));
+        tune_text_add(text,
+                      "\n# The machine for which HAN chooses: jobs that take this table do not measure it again.\n%s",
+                      strchr(lines, '\n') + 1);
+    }
 }
 
 static const char *what_of(const struct tune_choice *choice)
