@@ -134,18 +134,18 @@ void tune_contest_leave_out(struct tune_contest *contest, int times)
     }
 }
 
-void tune_contest_forget(struct tune_contest *contest)
+void tune_contest_forget(struct tune_contestant *contestant)
 {
-    for (long i = 0; i < contest->count; ++i) {
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-            tune_series_free(&contest->contestants[i].series[clock]);
-        }
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        tune_series_free(&contestant->series[clock]);
     }
 }
 
 void tune_contest_close(struct tune_contest *contest)
 {
-    tune_contest_forget(contest);
+    for (long i = 0; i < contest->count; ++i) {
+        tune_contest_forget(&contest->contestants[i]);
+    }
     free(contest->contestants);
 }
 

@@ -69,8 +69,8 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
 /** Times those that are not out. 0; -1 where a call failed, on all ranks. */
 int tune_contest_round(struct tune_contest *contest, int round);
 
-/** Forgets all times. */
-void tune_contest_forget(struct tune_contest *contest);
+/** Forgets its times. */
+void tune_contest_forget(struct tune_contestant *contestant);
 
 /** After a round: who is far behind by both clocks is out. The fallback and HAN's own choice stay, whatever they take.
  */

@@ -22,11 +22,11 @@ enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */ };
 
 /* What looking at results may take, the first round, and each of the others, where more than a few are there; and the
  * calls of a row, where there are more than two. */
-#define CHECK_SECONDS 1.5
-#define FIRST_SECONDS 1.0
-#define ROUND_SECONDS 0.5
+#define CHECK_SECONDS 1.0
+#define FIRST_SECONDS 0.8
+#define ROUND_SECONDS 0.4
 #define ROW_SECONDS 0.1
-enum { CHECK_LEAST = 10, ROUND_LEAST = 3, CALLS_LEAST = 2 };
+enum { CHECK_LEAST = 8, ROUND_LEAST = 3, CALLS_LEAST = 2 };
 
 struct race {
     struct tune_engine *engine;
@@ -163,8 +163,8 @@ static int hold(struct race *race, struct tune_contest *contest)
 }
 
 /*
- * The fastest of many in a few rounds may have been lucky: the winner, the fallback and HAN's own choice run once more,
- * and these rounds decide.
+ * The fastest of many in a few rounds may have been lucky: the winner and HAN's own choice run once more, and the
+ * fallback where it was not far behind, and these rounds decide.
  */
 static int confirm(struct race *race, struct tune_contest *contest, long winner)
 {
@@ -173,9 +173,14 @@ static int confirm(struct race *race, struct tune_contest *contest, long winner)
     int rc = 0;
 
     for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].out = i != winner && i != 0 && i != own;
+        struct tune_contestant *const contestant = &contest->contestants[i];
+        const bool far = 0 == i && contestant->out && i != winner;
+
+        contestant->out = far || (i != winner && 0 != i && i != own);
+        if (!far) {
+            tune_contest_forget(contestant);
+        }
     }
-    tune_contest_forget(contest);
     check(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     for (int round = 0; round < race->way->most && 0 == rc && !sure; ++round) {
         struct tune_record one, other;
