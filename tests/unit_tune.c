@@ -406,25 +406,29 @@ static void who_falls_behind_is_out(void **state)
     struct tune_record later[] = { NOISY(3, 3, 1), NOISY(3, 1, 1), NOISY(3, 1.2, 1), NOISY(3, 1.3, 1), NOISY(3, 3, 3) };
     struct tune_record best[]
         = { RECORD(2, 1, 1), RECORD(2, 2, 2), RECORD(2, 1.01, 1), RECORD(2, 1, 3), RECORD(2, 1, 1) };
+    struct tune_record both[]
+        = { RECORD(2, 9, 9), RECORD(2, 2, 2), RECORD(2, 1.01, 1), RECORD(2, 1, 3), RECORD(2, 2, 2) };
 
     (void) state;
     /* One round of short calls tells little: another process may have been there, but hardly twice. */
-    tune_judge_drop(brief, 5);
+    tune_judge_drop(brief, 5, false);
     assert_int_equal(1 << 4, outs(brief, 5));
     /* One of long calls does.  What is fast by one clock stays only if nobody may leave it out. */
-    tune_judge_drop(lengthy, 5);
+    tune_judge_drop(lengthy, 5, false);
     assert_int_equal(1 << 0 | 1 << 2, outs(lengthy, 5));
     /* Slower every time, by more than that it matters.  HAN's own choice is the measure, and stays longer. */
-    tune_judge_drop(again, 5);
+    tune_judge_drop(again, 5, false);
     assert_int_equal(1 << 0 | 1 << 2, outs(again, 5));
     /* Slower, not every time. */
-    tune_judge_drop(noisy, 5);
+    tune_judge_drop(noisy, 5, false);
     assert_int_equal(1 << 3 | 1 << 4, outs(noisy, 5));
     later[2].least.seconds[TUNE_SINGLE] = 1.3;
     later[3].least.seconds[TUNE_SINGLE] = 1.0;
-    tune_judge_drop(later, 5);
+    tune_judge_drop(later, 5, false);
     assert_int_equal(1 << 2 | 1 << 4, outs(later, 5));
-    tune_judge_drop(best, 5);
+    tune_judge_drop(both, 5, true);
+    assert_int_equal(1 << 1 | 1 << 4, outs(both, 5));
+    tune_judge_drop(best, 5, false);
     assert_int_equal(1 << 1 | 1 << 3, outs(best, 5));
 }
 

@@ -37,8 +37,8 @@ static const char usage[]
       "\n"
       "  --collectives LIST   of HAN's sixteen (all)\n"
       "  --bytes LIST         of the message, or of a block; multiples of 4 (8,1K,8K,64K,256K,1M)\n"
-      "  --rounds N           (5); what takes by both clocks twice as long as the best after two rounds (where one\n"
-      "                       takes 5 s: after one), 1.5 times a round later, then 1.25 times, is not timed again\n"
+      "  --rounds N           (5); what takes by both clocks twice as long as the best after a round (and 1 ms more),\n"
+      "                       1.5 times after two, then 1.25 times, is not timed again\n"
       "  --rate TEXT          what the column \"rate\" is to say (none)\n"
       "  --no-header          no line with the names of the columns\n"
       "  --quiet              no progress\n"
@@ -191,9 +191,13 @@ static int hold(struct tune_contest *contest, struct job *job)
     int rc = 0;
 
     for (int round = 0; round < rounds && 0 == rc; ++round) {
+        struct tune_record *records;
+
         tell(job, contest, round);
         rc = tune_contest_round(contest, round);
-        tune_contest_drop(contest, round);
+        records = tune_contest_records(contest);
+        tune_judge_drop(records, contest->count, true);
+        tune_contest_take(contest, records);
         job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {

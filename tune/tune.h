@@ -118,12 +118,13 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
 
 /**
  * After a round: who cannot be the winner any more is out. What is out after a single round has taken so much longer
- * that no short disturbance can be the cause. The fallback and HAN's own choice are out where they are far behind by
- * both clocks.
+ * that no short disturbance can be the cause.
  *
- * @param records [count], the last of HAN's own choice
+ * @param records [count], where not by_both the last of HAN's own choice
+ * @param by_both for a table: the fallback stays, and who is near by one clock; else one clock is enough only for the
+ *                fallback and HAN's own choice
  */
-void tune_judge_drop(struct tune_record *records, long count);
+void tune_judge_drop(struct tune_record *records, long count, bool by_both);
 
 /**
  * Before a round that would take too long: who is most behind is out.

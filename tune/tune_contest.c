@@ -10,13 +10,6 @@
 
 #include "tune_options.h"
 
-/*
- * How far behind the best a candidate may be and stay: after the first round that is judged, the next, all others. The
- * first of all is judged by where it takes so long that no short disturbance can be the cause.
- */
-static const double stay_within[] = { 2.0, 1.5, 1.25 };
-enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1, LONG_ROUND = 5 /* seconds */ };
-
 void tune_contest_need(bool memory)
 {
     if (!memory) {
@@ -197,13 +190,14 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
         wrong[next] = !tune_engine_right(engine, contest->collective, params_of(contestant), contest->bytes, how->whole,
                                          &seconds[next])
                       || !expected;
+        seconds[next] = 0 > seconds[next] ? INFINITY : seconds[next];
         had[next] = true;
         next = turns < how->least || has_time(contest, end) ? next_to_check(contest, had) : -1;
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, tune_engine_comm(engine));
     MPI_Allreduce(MPI_IN_PLACE, seconds, (int) contest->count, MPI_DOUBLE, MPI_MAX, tune_engine_comm(engine));
     for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].out = !had[i];
+        contest->contestants[i].out = !had[i] || isinf(seconds[i]);
         contest->contestants[i].wrong = wrong[i];
         contest->contestants[i].checked = seconds[i];
         sum += wrong[i];
@@ -251,13 +245,11 @@ int tune_contest_round(struct tune_contest *contest, int round)
     }
     MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * TUNE_CLOCK_COUNT), MPI_DOUBLE, MPI_MAX,
                   tune_engine_comm(engine));
-    contest->seconds = 0;
     for (long i = 0; i < count; ++i) {
         for (int clock = 0; clock < TUNE_CLOCK_COUNT && !contest->contestants[i].out; ++clock) {
             const double slowest = seconds[TUNE_CLOCK_COUNT * i + clock];
 
             rc = isinf(slowest) ? -1 : rc;
-            contest->seconds += slowest * (TUNE_SINGLE == clock ? 1 : contest->calls);
             tune_contest_need(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
         }
     }
@@ -266,41 +258,42 @@ int tune_contest_round(struct tune_contest *contest, int round)
     return rc;
 }
 
-/* By its fastest round, so that a disturbance throws nobody out. */
-static bool stays(const struct tune_contestant *contestant, const double most[TUNE_CLOCK_COUNT])
+static struct tune_record record_of(const struct tune_contestant *contestant, int calls)
 {
-    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-        const struct tune_series *series = &contestant->series[clock];
+    struct tune_record record = { .rounds = (int) contestant->series[TUNE_SINGLE].count,
+                                  .wrong = 0 < contestant->wrong,
+                                  .out = contestant->out };
 
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        const struct tune_series *const series = &contestant->series[clock];
+
+        record.median.seconds[clock] = 0 < series->count ? tune_series_median(series) : contestant->checked;
+        record.least.seconds[clock] = record.most.seconds[clock] = record.median.seconds[clock];
         for (size_t i = 0; i < series->count; ++i) {
-            if (series->samples[i] <= most[clock]) {
-                return true;
-            }
+            record.least.seconds[clock] = fmin(record.least.seconds[clock], series->samples[i]);
+            record.most.seconds[clock] = fmax(record.most.seconds[clock], series->samples[i]);
         }
     }
-    return false;
+    record.cost = record.median.seconds[TUNE_SINGLE] + calls * record.median.seconds[TUNE_ROW];
+    return record;
 }
 
-void tune_contest_drop(struct tune_contest *contest, int round)
+struct tune_record *tune_contest_records(const struct tune_contest *contest)
 {
-    double most[TUNE_CLOCK_COUNT];
+    struct tune_record *records = allocate(contest->count, sizeof(*records));
 
-    if (0 == round && LONG_ROUND > contest->seconds) {
-        return;
+    for (long i = 0; i < contest->count; ++i) {
+        records[i] = record_of(&contest->contestants[i], contest->calls);
     }
-    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-        most[clock] = INFINITY;
-        for (long i = 0; i < contest->count; ++i) {
-            most[clock] = fmin(most[clock], tune_series_median(&contest->contestants[i].series[clock]));
-        }
-        most[clock] *= stay_within[contest->judged];
-    }
-    contest->judged += LAST_STAY > contest->judged;
-    for (long i = 1; i < contest->count; ++i) {
-        struct tune_contestant *const contestant = &contest->contestants[i];
+    return records;
+}
 
-        contestant->out = contestant->out || (!contestant->own && !stays(contestant, most));
+void tune_contest_take(struct tune_contest *contest, struct tune_record *records)
+{
+    for (long i = 0; i < contest->count; ++i) {
+        contest->contestants[i].out = records[i].out;
     }
+    free(records);
 }
 
 static void flush(struct tune_table *table)

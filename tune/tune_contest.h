@@ -19,10 +19,10 @@ struct tune_contestant {
     mca_coll_han_params_t params;
     mca_coll_han_times_t predicted;              /**< by the cost model; 0: there is none of this machine */
     struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
-    double checked;                              /**< seconds of the call whose result was looked at; 0: none was */
-    int wrong;                                   /**< ranks whose result was not the fallback's */
-    bool own;                                    /**< no candidate, but what HAN chooses by itself */
-    bool out;                                    /**< not timed any more */
+    double checked; /**< seconds of the call whose result was looked at; 0: none was; INFINITY: it failed */
+    int wrong;      /**< ranks whose result was not the fallback's */
+    bool own;       /**< no candidate, but what HAN chooses by itself */
+    bool out;       /**< not timed any more */
 };
 
 struct tune_contest {
@@ -30,8 +30,6 @@ struct tune_contest {
     mca_coll_han_collective_t collective;
     size_t bytes;
     int calls;                           /**< in a row */
-    int judged;                          /**< rounds after which the slow ones went */
-    double seconds;                      /**< of the last round */
     struct tune_contestant *contestants; /**< [count]; the first is the fallback */
     long count;
 };
@@ -63,7 +61,11 @@ struct tune_check {
     long least;     /**< ... so many, by the prediction the fastest, the fallback and HAN's own choice among them */
 };
 
-/** Looks at the results of those that are not out; that warms up, too. Returns how many are wrong, on all ranks. */
+/**
+ * Looks at the results of those that are not out; that warms up, too. Whose call fails is out.
+ *
+ * @returns how many are wrong, on all ranks
+ */
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how);
 
 /** Times those that are not out. 0; -1 where a call failed, on all ranks. */
@@ -72,9 +74,11 @@ int tune_contest_round(struct tune_contest *contest, int round);
 /** Forgets its times. */
 void tune_contest_forget(struct tune_contestant *contestant);
 
-/** After a round: who is far behind by both clocks is out. The fallback and HAN's own choice stay, whatever they take.
- */
-void tune_contest_drop(struct tune_contest *contest, int round);
+/** What is known of each: what its rounds have told; before them, what its first call took. [count], to be freed. */
+struct tune_record *tune_contest_records(const struct tune_contest *contest);
+
+/** Who is out there is out; they are freed. */
+void tune_contest_take(struct tune_contest *contest, struct tune_record *records);
 
 /** Where lines are written. */
 struct tune_table {

@@ -103,7 +103,7 @@ static bool is_apart(const struct tune_record *record, const struct tune_record 
     return false;
 }
 
-void tune_judge_drop(struct tune_record *records, long count)
+void tune_judge_drop(struct tune_record *records, long count, bool by_both)
 {
     const struct tune_times best = best_of(records, count);
     const struct tune_record *const leader = &records[tune_judge_winner(records, count)];
@@ -111,10 +111,10 @@ void tune_judge_drop(struct tune_record *records, long count)
 
     for (long i = 0; i < count; ++i) {
         struct tune_record *const record = &records[i];
-        const bool always = 0 == i || count - 1 == i;
+        const bool always = by_both || 0 == i || count - 1 == i;
         const double least = (always ? behind_by_both : behind)(&record->least, &best);
 
-        if (record == leader || record->out || 1 > record->rounds) {
+        if (record == leader || record->out || 1 > record->rounds || (by_both && 0 == i)) {
             continue;
         }
         if (1 == record->rounds) {

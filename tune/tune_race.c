@@ -50,48 +50,6 @@ size_t tune_race_memory(const struct tune_space *space)
 
 /* ---- one race ---- */
 
-/* What is known of it: what its rounds have told; before them, what the first call took. */
-static struct tune_record record_of(const struct tune_contestant *contestant, int calls)
-{
-    struct tune_record record = { .rounds = (int) contestant->series[TUNE_SINGLE].count,
-                                  .wrong = 0 < contestant->wrong,
-                                  .out = contestant->out };
-
-    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-        const struct tune_series *const series = &contestant->series[clock];
-
-        record.median.seconds[clock] = 0 < series->count ? tune_series_median(series) : contestant->checked;
-        record.least.seconds[clock] = record.most.seconds[clock] = record.median.seconds[clock];
-        for (size_t i = 0; i < series->count; ++i) {
-            record.least.seconds[clock] = fmin(record.least.seconds[clock], series->samples[i]);
-            record.most.seconds[clock] = fmax(record.most.seconds[clock], series->samples[i]);
-        }
-    }
-    record.cost = record.median.seconds[TUNE_SINGLE] + calls * record.median.seconds[TUNE_ROW];
-    return record;
-}
-
-/* [count], to be freed. */
-static struct tune_record *records_of(const struct tune_contest *contest)
-{
-    struct tune_record *records = malloc((size_t) contest->count * sizeof(*records));
-
-    tune_contest_need(NULL != records);
-    for (long i = 0; i < contest->count; ++i) {
-        records[i] = record_of(&contest->contestants[i], contest->calls);
-    }
-    return records;
-}
-
-/* Who is out there is out; they are freed. */
-static void leave_out(struct tune_contest *contest, struct tune_record *records)
-{
-    for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].out = records[i].out;
-    }
-    free(records);
-}
-
 /* Where a call takes long, the first and the last of a row matter less, and few are enough. */
 static void shorten_rows(struct tune_contest *contest)
 {
@@ -135,7 +93,7 @@ static void tell(struct race *race, const struct tune_contest *contest)
 static void check(struct tune_contest *contest, const struct tune_check *how)
 {
     if (0 < tune_contest_check(contest, how)) {
-        tune_complain("%s, %zu bytes: some candidates give wrong results, and are left out",
+        tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
                       mca_coll_han_collective_names[contest->collective], contest->bytes);
     }
 }
@@ -150,14 +108,14 @@ static int hold(struct race *race, struct tune_contest *contest)
         struct tune_record *records;
 
         tell(race, contest);
-        records = records_of(contest);
+        records = tune_contest_records(contest);
         tune_judge_fit(records, contest->count, 0 == round ? FIRST_SECONDS : ROUND_SECONDS, ROUND_LEAST);
-        leave_out(contest, records);
+        tune_contest_take(contest, records);
         rc = tune_contest_round(contest, round);
-        records = records_of(contest);
-        tune_judge_drop(records, contest->count);
+        records = tune_contest_records(contest);
+        tune_judge_drop(records, contest->count, false);
         over = round + 1 >= race->way->least && (tune_judge_is_over(records, contest->count) || is_late(race));
-        leave_out(contest, records);
+        tune_contest_take(contest, records);
     }
     return rc;
 }
@@ -183,12 +141,12 @@ static int confirm(struct race *race, struct tune_contest *contest, long winner)
     }
     check(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     for (int round = 0; round < race->way->most && 0 == rc && !sure; ++round) {
-        struct tune_record one, other;
+        struct tune_record *records;
 
         rc = tune_contest_round(contest, round);
-        one = record_of(&contest->contestants[winner], contest->calls);
-        other = record_of(&contest->contestants[own], contest->calls);
-        sure = round + 1 >= race->way->least && tune_judge_is_sure(&one, &other);
+        records = tune_contest_records(contest);
+        sure = round + 1 >= race->way->least && tune_judge_is_sure(&records[winner], &records[own]);
+        free(records);
     }
     return rc;
 }
@@ -239,7 +197,7 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
 static int choose(struct race *race, struct tune_contest *contest, struct tune_choice *choice, long place)
 {
     const long own = contest->count - 1;
-    struct tune_record *records = records_of(contest);
+    struct tune_record *records = tune_contest_records(contest);
     long used = winner_of(race, contest, records, place);
 
     if (tune_judge_beats(&records[used].median, &records[own].median)) {
@@ -247,7 +205,7 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
         if (0 != confirm(race, contest, used)) {
             return -1;
         }
-        records = records_of(contest);
+        records = tune_contest_records(contest);
         used = !records[used].wrong && tune_judge_beats(&records[used].median, &records[own].median)
                        && tune_judge_mean(&records[used].median) <= tune_judge_mean(&records[0].median)
                    ? used
