@@ -161,8 +161,8 @@ static int register_rules(void)
             "machine",
             "File with the numbers of the machine, the same on all nodes: where no rule of a file decides, the cost "
             "model does, for this machine (docs/model.md); " COLL_VARIABLE_AUTO
-            ", also where nothing is given: it is measured in MPI_Init; " COLL_VARIABLE_NONE
-            ": no model, the built-in rules choose",
+            ", also where nothing is given: the one in the file of rules, else it is measured in "
+            "MPI_Init; " COLL_VARIABLE_NONE ": no model, the built-in rules choose",
             &mca_coll_han_component.machine_file);
     }
     if (OMPI_SUCCESS == rc) {
