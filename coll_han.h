@@ -274,10 +274,6 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange);
 /** The machine for which the model chooses on the module's communicator; NULL where it does not. */
 const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module);
 
-/** What the model takes a call to last; false where there is no machine on the module's communicator. */
-bool mca_coll_han_table_predict(const han_module_t *module, const mca_coll_han_input_t *input,
-                                const mca_coll_han_params_t *params, mca_coll_han_times_t *times);
-
 /**
  * What the rules say of a call on a module's communicator, whose topology and rules are known. A rule of the file whose
  * algorithm does not serve the call leaves it to the built-in rules.
@@ -443,7 +439,7 @@ int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collecti
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
 /** Changes whenever what a tuner sees of the component does. */
-enum { HAN_TUNE_VERSION = 4 };
+enum { HAN_TUNE_VERSION = 5 };
 
 /** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
  */
@@ -466,11 +462,7 @@ typedef struct mca_coll_han_tune_t {
     /** Whether a component can be used at a level, on this rank. */
     bool (*has)(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
     const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
-    /** What the model takes a call to last (mca_coll_han_predict); false where it does not choose on the communicator.
-     */
-    bool (*predict)(const han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_params_t *params,
-                    mca_coll_han_times_t *times);
-    /** The machine for which it chooses there; NULL where it does not. */
+    /** The machine for which the model chooses on the communicator; NULL where it does not. */
     const mca_coll_han_machine_t *(*machine)(const han_module_t *module);
 } mca_coll_han_tune_t;
 

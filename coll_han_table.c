@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What decides: the rules of a file, a machine in another or one that is measured, for which the model chooses, and the
- * built-in rules. A file may be missing on one node, or another one there; so nobody obeys it before all ranks know
- * that all have the same, by a hash of its text. Whether one is wanted is a parameter, which all have alike
- * (coll_settle.h).
+ * What decides: the rules of a file; a machine, for which the model chooses: of a file of its own, of the rules' file,
+ * or measured; and the built-in rules. A file may be missing on one node, or another one there; so nobody obeys it
+ * before all ranks know that all have the same, by a hash of its text. Whether one is wanted is a parameter, which all
+ * have alike (coll_settle.h).
  *
  * For the ranks of one job this is settled once, in MPI_Init, when HAN is enabled on MPI_COMM_WORLD: later each rank
  * may be somewhere else (threads, sub-communicators), and could not tell whether the others have settled it yet. What
@@ -326,17 +326,6 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
 const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module)
 {
     return module->uses[HAN_FILE_MACHINE] ? &tables.machine : NULL;
-}
-
-bool mca_coll_han_table_predict(const han_module_t *module, const mca_coll_han_input_t *input,
-                                const mca_coll_han_params_t *params, mca_coll_han_times_t *times)
-{
-    const mca_coll_han_machine_t *machine = mca_coll_han_table_machine(module);
-
-    if (NULL != machine) {
-        *times = mca_coll_han_predict(machine, input, params);
-    }
-    return NULL != machine;
 }
 
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,

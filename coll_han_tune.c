@@ -27,6 +27,5 @@ const mca_coll_han_tune_t mca_coll_han_tune = {
     .prepare = tune_prepare,
     .has = tune_has,
     .stages = mca_coll_han_stages,
-    .predict = mca_coll_han_table_predict,
     .machine = mca_coll_han_table_machine,
 };

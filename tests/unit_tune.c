@@ -393,6 +393,13 @@ static unsigned outs(const struct tune_record *records, long count)
     return bits;
 }
 
+/* Of five records, which are out after a round. */
+static unsigned dropped(struct tune_record *records, bool by_both)
+{
+    tune_judge_drop(records, 5, by_both);
+    return outs(records, 5);
+}
+
 static void who_falls_behind_is_out(void **state)
 {
     /* The fallback, three candidates, HAN's own choice. */
@@ -411,25 +418,18 @@ static void who_falls_behind_is_out(void **state)
 
     (void) state;
     /* One round of short calls tells little: another process may have been there, but hardly twice. */
-    tune_judge_drop(brief, 5, false);
-    assert_int_equal(1 << 4, outs(brief, 5));
+    assert_int_equal(1 << 4, dropped(brief, false));
     /* One of long calls does.  What is fast by one clock stays only if nobody may leave it out. */
-    tune_judge_drop(lengthy, 5, false);
-    assert_int_equal(1 << 0 | 1 << 2, outs(lengthy, 5));
+    assert_int_equal(1 << 0 | 1 << 2, dropped(lengthy, false));
     /* Slower every time, by more than that it matters.  HAN's own choice is the measure, and stays longer. */
-    tune_judge_drop(again, 5, false);
-    assert_int_equal(1 << 0 | 1 << 2, outs(again, 5));
+    assert_int_equal(1 << 0 | 1 << 2, dropped(again, false));
     /* Slower, not every time. */
-    tune_judge_drop(noisy, 5, false);
-    assert_int_equal(1 << 3 | 1 << 4, outs(noisy, 5));
+    assert_int_equal(1 << 3 | 1 << 4, dropped(noisy, false));
     later[2].least.seconds[TUNE_SINGLE] = 1.3;
     later[3].least.seconds[TUNE_SINGLE] = 1.0;
-    tune_judge_drop(later, 5, false);
-    assert_int_equal(1 << 2 | 1 << 4, outs(later, 5));
-    tune_judge_drop(both, 5, true);
-    assert_int_equal(1 << 1 | 1 << 4, outs(both, 5));
-    tune_judge_drop(best, 5, false);
-    assert_int_equal(1 << 1 | 1 << 3, outs(best, 5));
+    assert_int_equal(1 << 2 | 1 << 4, dropped(later, false));
+    assert_int_equal(1 << 1 | 1 << 4, dropped(both, true));
+    assert_int_equal(1 << 1 | 1 << 3, dropped(best, false));
 }
 
 static void a_round_takes_no_longer_than_it_may(void **state)

@@ -629,28 +629,12 @@ static void forget_found(const struct job *job)
     }
 }
 
-/* Whether about.txt is of a search to its end. */
-static bool is_finished(const char *folder)
-{
-    FILE *file = tune_file_open(folder, "about.txt", "r");
-    char word[8] = "";
-    bool left = NULL == file;
-
-    while (!left && 1 == fscanf(file, "%7s%*[^\n]", word)) {
-        left = 0 == strcmp(word, "left");
-    }
-    if (NULL != file) {
-        fclose(file);
-    }
-    return !left;
-}
-
 /* A race that was interrupted, or for which the time was short. */
 static bool is_unfinished(const struct job *job)
 {
     char path[TUNE_PATH];
 
-    return !is_finished(job->options->folder)
+    return !tune_output_is_finished(job->options->folder)
            && 0 == access(tune_file_path(job->options->folder, "candidates.csv", path), F_OK)
            && tune_file_is_regular(path);
 }

@@ -329,6 +329,9 @@ int tune_output_write(const struct tune_text *text, const char *path);
  */
 void tune_output_about(const char *folder, const char *output, char *const *command, double seconds, int left_out);
 
+/** Whether that has been noted, and there was time for all. */
+bool tune_output_is_finished(const char *folder);
+
 /** What a line of a table has gained: of all messages that it decides, the geometric mean. */
 struct tune_gain {
     const mca_coll_han_rule_t *rule;

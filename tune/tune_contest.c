@@ -162,17 +162,6 @@ static long next_to_check(const struct tune_contest *contest, const bool *had)
     return next;
 }
 
-/* What rank 0 says of the time is for all. */
-static bool has_time(const struct tune_contest *contest, double end)
-{
-    int good = MPI_Wtime() < end;
-
-    if (!isinf(end)) {
-        MPI_Bcast(&good, 1, MPI_INT, 0, tune_engine_comm(contest->engine));
-    }
-    return 0 != good;
-}
-
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how)
 {
     struct tune_engine *const engine = contest->engine;
@@ -192,7 +181,7 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
                       || !expected;
         seconds[next] = 0 > seconds[next] ? INFINITY : seconds[next];
         had[next] = true;
-        next = turns < how->least || has_time(contest, end) ? next_to_check(contest, had) : -1;
+        next = turns < how->least || !tune_engine_is_past(engine, end) ? next_to_check(contest, had) : -1;
     }
     MPI_Allreduce(MPI_IN_PLACE, wrong, (int) contest->count, MPI_INT, MPI_SUM, tune_engine_comm(engine));
     MPI_Allreduce(MPI_IN_PLACE, seconds, (int) contest->count, MPI_DOUBLE, MPI_MAX, tune_engine_comm(engine));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +141,16 @@ MPI_Comm tune_engine_comm(const struct tune_engine *engine)
     return engine->comm;
 }
 
+bool tune_engine_is_past(const struct tune_engine *engine, double time)
+{
+    int past = MPI_Wtime() > time;
+
+    if (!isinf(time)) {
+        MPI_Bcast(&past, 1, MPI_INT, 0, engine->comm);
+    }
+    return 0 != past;
+}
+
 void tune_engine_shape(const struct tune_engine *engine, int *nodes, int *ppn)
 {
     *nodes = engine->han->topology.group_count;
@@ -162,10 +173,20 @@ bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, 
     return all_agree(engine->comm, engine->han->tune->has(engine->han, level, submodule));
 }
 
+const mca_coll_han_machine_t *tune_engine_machine(const struct tune_engine *engine)
+{
+    return engine->han->tune->machine(engine->han);
+}
+
 bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,
                          const mca_coll_han_params_t *params, mca_coll_han_times_t *times)
 {
-    return engine->han->tune->predict(engine->han, input, params, times);
+    const mca_coll_han_machine_t *machine = tune_engine_machine(engine);
+
+    if (NULL != machine) {
+        *times = mca_coll_han_predict(machine, input, params);
+    }
+    return NULL != machine;
 }
 
 /* A plan that is only asked about its steps. */
@@ -177,11 +198,6 @@ static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struc
                                   .stage_count = stages->count,
                                   .segment_count = TUNE_MOST_STEPS,
                                   .depth = config->params.depth };
-}
-
-const mca_coll_han_machine_t *tune_engine_machine(const struct tune_engine *engine)
-{
-    return engine->han->tune->machine(engine->han);
 }
 
 size_t tune_engine_lag(const struct tune_engine *engine, const struct tune_config *config)
@@ -267,47 +283,63 @@ static void hand_back(struct tune_engine *engine)
     engine->han->tune->force(engine->han, NULL, NULL);
 }
 
-double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                        const mca_coll_han_params_t *params, size_t bytes, int calls)
+/* Calls in a row, which all ranks begin together; seconds of this rank. */
+static double time_calls(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, int calls,
+                         int *rc)
 {
-    int rc = MPI_SUCCESS;
-    double begin, end;
+    const double begin = start_together(&engine->start);
 
-    take_over(engine, params, NULL);
-    begin = start_together(&engine->start);
+    *rc = MPI_SUCCESS;
     for (int i = 0; i < calls; ++i) {
         const int code = call(engine, collective, bytes);
 
-        rc = MPI_SUCCESS == rc ? code : rc;
+        *rc = MPI_SUCCESS == *rc ? code : *rc;
     }
-    end = start_clock();
+    return start_clock() - begin;
+}
+
+double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
+                        const mca_coll_han_params_t *params, size_t bytes, int calls)
+{
+    double seconds;
+    int rc;
+
+    take_over(engine, params, NULL);
+    seconds = time_calls(engine, collective, bytes, calls, &rc);
     hand_back(engine);
-    return MPI_SUCCESS == rc ? end - begin : -1;
+    return MPI_SUCCESS == rc ? seconds : -1;
 }
 
 /* Of long results some bytes of each KB tell: nothing that a component sends or combines by itself is shorter. */
 enum { LOOK = 64, STRIDE = 1024, LONG_RESULT = 64 << 10 };
 
-static size_t stride_of(const struct tune_engine *engine, bool whole)
+/* Where a result is looked at: the first bytes of each stretch. */
+struct look {
+    size_t bytes, stretch;
+};
+
+static struct look look_of(const struct tune_engine *engine, bool whole)
 {
-    return whole || LONG_RESULT >= engine->compared ? LOOK : STRIDE;
+    return whole || LONG_RESULT >= engine->compared ? (struct look){ engine->compared, engine->compared }
+                                                    : (struct look){ LOOK, STRIDE };
 }
 
-/* How many bytes are looked at from here on. */
-static size_t look_at(const struct tune_engine *engine, size_t begin)
+/* How many from the beginning of one on. */
+static size_t look_at(const struct tune_engine *engine, struct look look, size_t begin)
 {
-    return engine->compared - begin < LOOK ? engine->compared - begin : LOOK;
+    return engine->compared - begin < look.bytes ? engine->compared - begin : look.bytes;
 }
 
 /* One call, whose result goes into a buffer. Its seconds; negative where it fails. */
 static double call_into(struct tune_engine *engine, char *result, mca_coll_han_collective_t collective,
                         const mca_coll_han_params_t *params, size_t bytes, bool whole)
 {
+    const struct look look = look_of(engine, whole);
     char *const recv = engine->recv;
     double seconds;
 
-    for (size_t i = 0; i < engine->compared; i += stride_of(engine, whole)) {
-        memset(result + i, 0, look_at(engine, i));
+    for (size_t i = 0; i < engine->compared; i += look.stretch) {
+        memset(result + i, 0, look_at(engine, look, i));
     }
     memset(result + engine->compared - GUARD, 0, GUARD);
     if (HAN_BCAST == collective && 0 == engine->rank) {
@@ -322,10 +354,11 @@ static double call_into(struct tune_engine *engine, char *result, mca_coll_han_c
 /* Also behind it, where nothing may be written. */
 static bool is_as_expected(const struct tune_engine *engine, bool whole)
 {
+    const struct look look = look_of(engine, whole);
     const size_t end = engine->compared - GUARD;
 
-    for (size_t i = 0; i < engine->compared; i += stride_of(engine, whole)) {
-        if (0 != memcmp(engine->expected + i, engine->recv + i, look_at(engine, i))) {
+    for (size_t i = 0; i < engine->compared; i += look.stretch) {
+        if (0 != memcmp(engine->expected + i, engine->recv + i, look_at(engine, look, i))) {
             return false;
         }
     }
@@ -388,21 +421,15 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
     const int calls = 0 < run->calls ? run->calls : 1;
     struct report report = { .steady = -1 };
     bool settled = true;
-    double begin;
+    int rc;
 
     memset(result, 0, sizeof(*result));
     if (TUNE_FALLBACK == run->kind) {
         params.algorithm = HAN_FALLBACK;
     }
     take_over(engine, TUNE_BUILTIN == run->kind ? NULL : &params, TUNE_TASK == run->kind ? &watch : NULL);
-    report.rc = MPI_SUCCESS;
-    begin = start_together(&engine->start);
-    for (int i = 0; i < calls; ++i) {
-        const int code = call(engine, run->config.collective, run->bytes);
-
-        report.rc = MPI_SUCCESS == (int) report.rc ? code : report.rc;
-    }
-    report.seconds = (start_clock() - begin) / calls;
+    report.seconds = time_calls(engine, run->config.collective, run->bytes, calls, &rc) / calls;
+    report.rc = rc;
     hand_back(engine);
     if (TUNE_TASK == run->kind) {
         result->step_count = watch.count < TUNE_MOST_STEPS ? watch.count : TUNE_MOST_STEPS;

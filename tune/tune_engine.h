@@ -50,6 +50,9 @@ void tune_engine_close(struct tune_engine *engine);
 /** The communicator. */
 MPI_Comm tune_engine_comm(const struct tune_engine *engine);
 
+/** Whether it is later than that time of MPI_Wtime; what rank 0 says is for all. Collective, but for INFINITY. */
+bool tune_engine_is_past(const struct tune_engine *engine, double time);
+
 /** Nodes of the communicator, and ranks of its largest. */
 void tune_engine_shape(const struct tune_engine *engine, int *nodes, int *ppn);
 

@@ -193,10 +193,13 @@ static void print_word(FILE *file, const char *word)
     fputc('\'', file);
 }
 
+#define ABOUT "about.txt"
+#define LEFT "left" /* begins the line of what there was no time for */
+
 void tune_output_about(const char *folder, const char *output, char *const *command, double seconds, int left_out)
 {
     char *absolute = realpath(output, NULL);
-    FILE *file = tune_file_open(folder, "about.txt", "w");
+    FILE *file = tune_file_open(folder, ABOUT, "w");
 
     if (NULL != file) {
         fprintf(file, "table %s\nseconds %.0f\ncommand", NULL == absolute ? output : absolute, seconds);
@@ -206,11 +209,26 @@ void tune_output_about(const char *folder, const char *output, char *const *comm
         }
         fputc('\n', file);
         if (0 < left_out) {
-            fprintf(file, "left %d\n", left_out);
+            fprintf(file, LEFT " %d\n", left_out);
         }
         fclose(file);
     }
     free(absolute);
+}
+
+bool tune_output_is_finished(const char *folder)
+{
+    FILE *file = tune_file_open(folder, ABOUT, "r");
+    char word[8] = "";
+    bool left = NULL == file;
+
+    while (!left && 1 == fscanf(file, "%7s%*[^\n]", word)) {
+        left = 0 == strcmp(word, LEFT);
+    }
+    if (NULL != file) {
+        fclose(file);
+    }
+    return !left;
 }
 
 static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gains, int line)

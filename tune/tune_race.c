@@ -63,13 +63,9 @@ static void shorten_rows(struct tune_contest *contest)
     }
 }
 
-/* What rank 0 says of the time is for all. */
 static bool is_late(const struct race *race)
 {
-    int late = MPI_Wtime() > race->way->deadline;
-
-    MPI_Bcast(&late, 1, MPI_INT, 0, tune_engine_comm(race->engine));
-    return 0 != late;
+    return tune_engine_is_past(race->engine, race->way->deadline);
 }
 
 static void tell(struct race *race, const struct tune_contest *contest)
