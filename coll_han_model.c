@@ -81,10 +81,9 @@ struct call {
 
 /* ---- messages ---- */
 
-/* Of both processors together; `then` is what the receiver does with each KiB. */
-static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+uint64_t mca_coll_han_message_work(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
+                                   uint64_t then)
 {
-    const mca_coll_han_machine_t *machine = call->machine;
     const mca_coll_han_machine_level_t *level = &machine->levels[at];
     uint64_t work = sum(level->send + level->recv, of_bytes(bytes, level->copy + then));
 
@@ -93,13 +92,24 @@ static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uin
     return sum(work, bytes > machine->near ? of_bytes(bytes - machine->near, machine->far) : 0);
 }
 
-/* From where the sender begins to where the receiver has done its work. */
-static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
+                                     uint64_t then)
 {
-    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
+    const mca_coll_han_machine_level_t *level = &machine->levels[at];
     const uint64_t trips = bytes > level->eager ? 3 : 1;
 
-    return sum(sum(times(trips, level->latency), of_bytes(bytes, level->rate)), work_of(call, at, bytes, then));
+    return sum(sum(times(trips, level->latency), of_bytes(bytes, level->rate)),
+               mca_coll_han_message_work(machine, at, bytes, then));
+}
+
+static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    return mca_coll_han_message_work(call->machine, at, bytes, then);
+}
+
+static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    return mca_coll_han_message_flight(call->machine, at, bytes, then);
 }
 
 static uint64_t cores_of(const struct call *call)

@@ -17,6 +17,19 @@ typedef struct mca_coll_han_times_t {
 } mca_coll_han_times_t;
 
 /**
+ * The work of both processors together for a message, in picoseconds.
+ *
+ * @param at   the level that it crosses
+ * @param then what its receiver does with each KiB
+ */
+uint64_t mca_coll_han_message_work(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
+                                   uint64_t then);
+
+/** From where the sender of a message begins to where its receiver has done its work; as mca_coll_han_message_work. */
+uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
+                                     uint64_t then);
+
+/**
  * Predicts the times of a call.
  *
  * @param input collective, nodes, ppn, bytes (of the message, or of a block), root_leads

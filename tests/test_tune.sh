@@ -278,6 +278,51 @@ END
     ((status == 2)) && says_once 'a race is not compared with other searches'
 }
 
+# What is found depends on what else the machine does; but a trip of a byte is predicted as it was timed.
+the_machine_alone_is_timed() {
+    local file=$tmp/quick.machine
+    tune --quick --output "$file"
+    ((status == 0)) || fail "exit code $status"
+    "$build/tune/han_rules" explain --collective bcast --nodes 2 --ppn 2 --bytes 1M --machine "$file" | grep -q '^decides  the model'
+    grep -q '^# Made by han_tune --quick (HAN) [0-9].*: 2 nodes of 2 ranks from ' "$file" && cmp "$file" "$file.measured/found.machine"
+    says_once "To use it, on every node: mpirun --mca coll_han_machine $file "
+    (($(grep -c 'han_tune: messages of rank 0 and rank' "$tmp/out") == 2)) || fail 'two pairs are not named'
+    awk -F, -v version="$(version)" '
+        NR < 3 { bad += NR == 2 && $0 != "level,kind,bytes,measured_us,predicted_us,version"; next }
+        { ++seen[$1 " " $2]; bad += NF != 6 || $6 != version || !($4 > 0) || !($5 > 0); longest = $3 > longest ? $3 : longest }
+        $2 == "trip" && $3 == 1 { ++bytes; bad += ($5 / $4 - 1) ^ 2 > 0.0001 }
+        END {
+            for (k in seen) ++kinds
+            exit bad || kinds != 12 || bytes != 2 || seen["up trip"] < 6
+        }' "$file.measured/probes.csv" || fail 'probes.csv is not as it should be'
+    OMPI_MCA_coll_han_machine=none tune --quick --output "$file"
+    ((status == 1)) && says_once 'han_tune: HAN looks at no machine here; coll_han_machine must not be none'
+    tune --quick --output "$file" --bytes 8-8
+    ((status == 2)) && says_once 'han_tune: --bytes is not for --quick'
+}
+
+# What is said of a stream inside a node does not count: it may be half of an exchange, or all of it.
+a_machine_has_a_report() {
+    local folder=$tmp/links.measured page=$tmp/links/index.html
+    mkdir -p "$folder"
+    {
+        printf '# two <nodes>\nlevel,kind,bytes,measured_us,predicted_us,version\n'
+        printf 'up,trip,%s,3\n' 1,10,10 1024,20,30 1048576,1000,500
+        printf 'low,trip,%s,3\n' 1,1,1 1024,2,2.2 1048576,100,90
+        printf 'low,stream,1024,1,1000,3\nmemory,copy,16384,1,2,3\n'
+    } >"$folder/probes.csv"
+    printf '# a comment\nhan-machine 1\nup latency 1us\n' >"$folder/found.machine"
+    printf 'table /where/links.machine\nseconds 5\ncommand han_tune --quick\n' >"$folder/about.txt"
+    "$build/tune/han_report" "$tmp/links" "$folder" >"$tmp/out"
+    page_has_pictures "$page" 3
+    grep -q '>Half of .* factor of <b>1.50</b> and nearer between nodes, <b>1.10</b> inside a node' "$page"
+    grep -q 'coll_han_machine /where/links.machine ' "$page" && grep -q '^<pre>han-machine 1$' "$page" && grep -q '^two &lt;nodes&gt;$' "$page"
+    (($(grep -c '<tr><td>' "$page") == 8)) || fail 'not all that was measured is there'
+    status=0
+    "$build/tune/han_report" "$tmp/links" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
+    ((status == 2)) && says_once 'a machine is not compared with other searches'
+}
+
 # Of folders whose names have what gnuplot, awk and HTML take for their own.
 names_in_a_report_are_quoted() {
     local out="$tmp/it's \"<b>\""
@@ -666,16 +711,19 @@ main() {
     check 'a race ends in time' a_race_ends_in_time
     check 'a race is written anew, and what cannot be is told' a_race_is_written_anew
     check 'an interrupted race goes on' an_interrupted_race_goes_on
+    check 'the machine alone is timed' the_machine_alone_is_timed
     check 'the table is one that HAN reads' the_table_is_one_for_han
     check "the user's settings are not taken for the built-in rules" settings_of_the_user_are_ignored
     check 'every message size has an estimate' every_size_has_an_estimate
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete
         check 'a race has a report' a_race_has_a_report
+        check 'a machine has a report' a_machine_has_a_report
         check 'names in a report are quoted' names_in_a_report_are_quoted
     else
         t_skip 'the report has all its pictures' 'gnuplot is missing'
         t_skip 'a race has a report' 'gnuplot is missing'
+        t_skip 'a machine has a report' 'gnuplot is missing'
         t_skip 'names in a report are quoted' 'gnuplot is missing'
     fi
     check 'a second run measures only the choice' a_second_run_measures_only_the_choice

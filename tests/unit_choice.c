@@ -9,7 +9,7 @@
 
 #include "../coll_han_candidates.h"
 #include "../coll_han_model.h"
-#include "unit.h"
+#include "unit_machine.h"
 
 static long allocated, refused; /* number of the allocation that fails, from 1; 0: none */
 
@@ -37,16 +37,13 @@ void *__wrap_realloc(void *block, size_t size)
 
 static mca_coll_han_machine_t machine_of(const char *rate)
 {
-    mca_coll_han_machine_t machine;
-    mca_coll_han_text_error_t error;
     char text[512];
 
     snprintf(text, sizeof(text),
              "han-machine 1\nlow latency 1us overhead 2us 3us copy 4GB/s\nup latency 10us overhead 8us 9us copy 2GB/s "
              "rate %s eager 64K rendezvous 40us\nmemory copy 2GB/s reduce 8GB/s\ncores node 8\n",
              rate);
-    assert_int_equal(0, mca_coll_han_machine_parse(&machine, text, strlen(text), &error));
-    return machine;
+    return unit_machine(text);
 }
 
 static mca_coll_han_input_t input_of(mca_coll_han_collective_t collective, size_t bytes)

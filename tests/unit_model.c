@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "unit.h"
+#include "unit_machine.h"
 
 static const char cluster[] = "han-machine 1\n"
                               "low latency 1us overhead 2us 3us copy 4GB/s eager 4K rendezvous 15us\n"
@@ -15,22 +15,11 @@ static const char cluster[] = "han-machine 1\n"
                               "calls step 4us share 2us\n"
                               "cores node 2 wake 20us turn 25us shared\n";
 
-static mca_coll_han_machine_t machine_of(const char *text)
-{
-    mca_coll_han_machine_t machine;
-    mca_coll_han_text_error_t error;
-
-    if (0 != mca_coll_han_machine_parse(&machine, text, strlen(text), &error)) {
-        fail_msg("line %d: %s", error.line, error.what);
-    }
-    return machine;
-}
-
 /* ---- machines as text ---- */
 
 static void test_values(void **state)
 {
-    const mca_coll_han_machine_t machine = machine_of(cluster);
+    const mca_coll_han_machine_t machine = unit_machine(cluster);
 
     (void) state;
     assert_int_equal(machine.levels[HAN_LOW].latency, 1000000);
@@ -46,10 +35,10 @@ static void test_values(void **state)
 
 static void test_defaults(void **state)
 {
-    const mca_coll_han_machine_t machine = machine_of("han-machine 1\n"
-                                                      "low latency 0.5us overhead 100ns 1.25ns copy 10GB/s\n"
-                                                      "up latency 1ms overhead 2ps 1s copy 1TB/s\n"
-                                                      "memory copy 5B/s reduce 7KB/s\ncores node 64\n");
+    const mca_coll_han_machine_t machine = unit_machine("han-machine 1\n"
+                                                        "low latency 0.5us overhead 100ns 1.25ns copy 10GB/s\n"
+                                                        "up latency 1ms overhead 2ps 1s copy 1TB/s\n"
+                                                        "memory copy 5B/s reduce 7KB/s\ncores node 64\n");
 
     (void) state;
     assert_int_equal(machine.levels[HAN_LOW].recv, 1250);
@@ -60,11 +49,11 @@ static void test_defaults(void **state)
 
 static void test_written_and_read(void **state)
 {
-    mca_coll_han_machine_t machine = machine_of(cluster), again;
+    mca_coll_han_machine_t machine = unit_machine(cluster), again;
     char text[HAN_MACHINE_TEXT], once_more[HAN_MACHINE_TEXT];
 
     (void) state;
-    again = machine_of(mca_coll_han_machine_format(&machine, text, sizeof(text)));
+    again = unit_machine(mca_coll_han_machine_format(&machine, text, sizeof(text)));
     again.hash = machine.hash; /* of a text that has other blanks, and a comment */
     assert_memory_equal(&machine, &again, sizeof(machine));
     assert_string_equal(text, mca_coll_han_machine_format(&again, once_more, sizeof(once_more)));
@@ -145,7 +134,7 @@ static mca_coll_han_params_t tree(mca_coll_adapt_tree_kind_t kind, size_t segmen
 
 static mca_coll_han_times_t times_of(const char *text, mca_coll_han_input_t input, mca_coll_han_params_t params)
 {
-    const mca_coll_han_machine_t machine = machine_of(text);
+    const mca_coll_han_machine_t machine = unit_machine(text);
 
     return mca_coll_han_predict(&machine, &input, &params);
 }
@@ -180,7 +169,7 @@ static void test_rendezvous(void **state)
 /* All segments but the last three are answered by a message without data. */
 static void test_answers(void **state)
 {
-    mca_coll_han_machine_t machine = machine_of(ALONE);
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
     const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 5 << 10);
     const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
 
@@ -210,7 +199,7 @@ static void test_exchange(void **state)
     const mca_coll_han_input_t input = input_of(HAN_ALLTOALL, 2, 2, 32 << 10),
                                brief = input_of(HAN_ALLTOALL, 2, 2, 16 << 10);
     const mca_coll_han_params_t exchange = { .algorithm = HAN_EXCHANGE }, fallback = { .algorithm = HAN_FALLBACK };
-    mca_coll_han_machine_t machine = machine_of(ALONE);
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
 
     (void) state;
     machine.levels[HAN_UP].rate = 0; /* no link where messages of the fallback meet */
@@ -250,7 +239,7 @@ static void test_ranks_of_a_node(void **state)
 
 static void test_ranks_that_share_cores(void **state)
 {
-    mca_coll_han_machine_t machine = machine_of(ALONE);
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
     const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 0);
     const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
 
@@ -267,7 +256,7 @@ static void test_ranks_that_share_cores(void **state)
 /* Nobody waits for less than what the core has to do: four messages, not one and half of each of three more. */
 static void test_work_of_a_shared_core(void **state)
 {
-    mca_coll_han_machine_t machine = machine_of(ALONE);
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
     const mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 5, 0);
     const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
 
@@ -326,7 +315,7 @@ static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const m
                                   const mca_coll_han_params_t *candidates, long count))
 {
     for (int m = 0; m < MACHINES; ++m) {
-        const mca_coll_han_machine_t machine = machine_of(machines[m]);
+        const mca_coll_han_machine_t machine = unit_machine(machines[m]);
 
         for (int s = 0; s < SHAPES; ++s) {
             for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {

@@ -15,6 +15,7 @@
 #include "common/tool_version.h"
 #include "tune_contest.h"
 #include "tune_options.h"
+#include "tune_quick.h"
 #include "tune_race.h"
 #include "tune_search.h"
 #include "tune_validate.h"
@@ -24,8 +25,9 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICRO
 struct options {
     const char *output, *folder, *report, *validate;
     char *const *command; /* as it was typed */
-    bool race, prune, help;
-    const char *of_task; /* an option that only task and exhaustive have, and that was given; NULL: none */
+    bool race, quick, prune, help;
+    const char *of_task;   /* an option that only task and exhaustive have, and that was given; NULL: none */
+    const char *of_search; /* the same, that --quick does not have */
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
     double limit; /* seconds; 0: none */
@@ -36,6 +38,7 @@ struct options {
 static const char usage[]
     = "mpirun ... han_tune --output FILE [options]\n"
       "mpirun ... han_tune --validate FILE [--prune] [options]\n"
+      "mpirun ... han_tune --quick --output FILE [--report FOLDER] [--measurements FOLDER] [--quiet]\n"
       "\n"
       "Finds the best way to do collectives on the nodes that it runs on, and writes it as a table of rules: see\n"
       "docs/tuning.md.\n"
@@ -58,6 +61,7 @@ static const char usage[]
       "it\n"
       "                             without HAN\n"
       "  --prune                    rules that do not pay are left to the built-in ones, in FILE\n"
+      "  --quick                    no table, but the machine alone, in seconds: FILE is for coll_han_machine\n"
       "  --quiet                    no progress\n"
       "\n"
       "Of task and exhaustive alone:\n"
@@ -186,6 +190,7 @@ enum option_id {
     REPORT,
     VALIDATE,
     PRUNE,
+    QUICK,
     QUIET,
     HELP
 };
@@ -208,6 +213,7 @@ static const struct option names[] = {
     { "report", required_argument, NULL, REPORT },
     { "validate", required_argument, NULL, VALIDATE },
     { "prune", no_argument, NULL, PRUNE },
+    { "quick", no_argument, NULL, QUICK },
     { "quiet", no_argument, NULL, QUIET },
     { "help", no_argument, NULL, HELP },
     { NULL, 0, NULL, 0 },
@@ -241,14 +247,28 @@ static bool is_of_task(int id)
     return HEURISTICS == id || SEGMENTS == id || INNER == id || TREES == id || PRECISION == id;
 }
 
+static bool is_of_quick(int id)
+{
+    return OUTPUT == id || MEASUREMENTS == id || REPORT == id || QUICK == id || QUIET == id || HELP == id;
+}
+
+static const char *name_of(int id)
+{
+    const struct option *name = names;
+
+    while (id != name->val) {
+        ++name;
+    }
+    return name->name;
+}
+
 static bool take_option(void *context, int id, const char *text)
 {
     struct options *options = context;
     size_t low, high;
 
-    for (const struct option *name = names; is_of_task(id) && NULL != name->name; ++name) {
-        options->of_task = id == name->val ? name->name : options->of_task;
-    }
+    options->of_task = is_of_task(id) ? name_of(id) : options->of_task;
+    options->of_search = is_of_quick(id) ? options->of_search : name_of(id);
     switch (id) {
     case OUTPUT:
         options->output = text;
@@ -300,6 +320,8 @@ static bool take_option(void *context, int id, const char *text)
         return true;
     case PRUNE:
         return options->prune = true;
+    case QUICK:
+        return options->quick = true;
     case QUIET:
         return options->way.quiet = true;
     default:
@@ -313,6 +335,10 @@ static int complete(struct options *options)
     struct tune_space *space = &options->space;
     const bool all = 0 == space->collective_count;
 
+    if (options->quick) {
+        options->race = false;
+        return NULL == options->of_search ? 0 : tune_complain("--%s is not for --quick", options->of_search);
+    }
     if (options->race && NULL != options->of_task) {
         return tune_complain("--%s is for --mode task and exhaustive, not for race", options->of_task);
     }
@@ -477,7 +503,7 @@ struct job {
 
 static size_t memory_of(const struct options *options)
 {
-    return options->race ? tune_race_memory(&options->space) : options->space.most_bytes;
+    return options->quick ? 0 : options->race ? tune_race_memory(&options->space) : options->space.most_bytes;
 }
 
 static int do_part(struct job *job, struct tune_engine *engine)
@@ -621,7 +647,8 @@ static int open_store(struct job *job, const char *machine)
 /* What was found is found anew; what a race has timed it writes anew itself. */
 static void forget_found(const struct job *job)
 {
-    static const char *const found[] = { "estimates.csv", "choices.csv", "about.txt", "candidates.csv" };
+    static const char *const found[]
+        = { "estimates.csv", "choices.csv", "about.txt", "probes.csv", "found.machine", "candidates.csv" };
     char path[TUNE_PATH];
 
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]) - job->options->race; ++i) {
@@ -707,6 +734,25 @@ static int prepare(struct job *job, const struct tune_engine *world)
     return 0;
 }
 
+static int search(struct job *job, const struct tune_engine *world)
+{
+    const int rc = agree(0 == world_rank ? prepare(job, world) : 0);
+
+    return 0 == rc ? with_parts(job, world) : -1;
+}
+
+static int quick(const struct job *job, struct tune_engine *world)
+{
+    const struct options *options = job->options;
+    char machine[TUNE_TEXT];
+
+    if (0 == world_rank) {
+        make_machine(world, machine);
+        forget_found(job);
+    }
+    return agree(tune_quick(world, options->output, options->folder, machine, options->way.quiet));
+}
+
 static int run_job(struct options *options)
 {
     struct job job = { .options = options };
@@ -723,8 +769,7 @@ static int run_job(struct options *options)
         tune_complain("%s", why);
         return EXIT_USAGE;
     }
-    rc = agree(0 == world_rank ? prepare(&job, world) : 0);
-    rc = 0 == rc ? with_parts(&job, world) : -1;
+    rc = options->quick ? quick(&job, world) : search(&job, world);
     if (0 == rc && 0 == world_rank && NULL != options->output) {
         tune_output_about(options->folder, options->output, options->command, MPI_Wtime() - begin, job.race.left_out);
     }
