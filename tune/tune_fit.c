@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each number of a machine has probes that tell it: overheads the calls of a short message, the latency its trip less
- * these, what bytes take the slopes of long ones. A link that is slower than the processors shows in an exchange: it
- * carries both ways at a time, where processors have twice the work.
+ * these, what bytes take the slopes of long ones. Between nodes a link may limit, or the processors; the machine is the
+ * one that predicts long messages better. What tells them apart: a link carries both ways at a time, where processors
+ * have twice the work of a stream; and no message is faster than its link, also alone.
  */
 #include "tune_fit.h"
 
@@ -12,17 +13,12 @@
 
 #define PS 1e12    /* picoseconds of a second, */
 #define KIB 1024.0 /* for which bytes are counted */
-#define LINK 1.5   /* an exchange takes less than so many streams where the link limits */
-#define TELLS 0.1  /* less than this part of what was timed tells nothing: it is the difference of two times */
+
+enum { FEW_BYTES = 64 };
 
 const char *const tune_probe_names[TUNE_PROBE_COUNT]
-    = { [TUNE_TRIP] = "trip",         [TUNE_SEND] = "send", [TUNE_RECV] = "recv",    [TUNE_STREAM] = "stream",
-        [TUNE_EXCHANGE] = "exchange", [TUNE_COPY] = "copy", [TUNE_REDUCE] = "reduce" };
-
-bool tune_probe_is_of_memory(enum tune_probe_kind kind)
-{
-    return TUNE_COPY == kind || TUNE_REDUCE == kind;
-}
+    = { [TUNE_TRIP] = "trip", [TUNE_CROWDED] = "crowded", [TUNE_SEND] = "send",
+        [TUNE_RECV] = "recv", [TUNE_STREAM] = "stream",   [TUNE_EXCHANGE] = "exchange" };
 
 /* Lengths that are looked at: longer than the one, up to the other. */
 struct range {
@@ -33,32 +29,43 @@ struct probes {
     const struct tune_probe *list; /* [count] */
     int count;
     mca_coll_han_level_id_t level;
+    double near, far; /* what bytes beyond near take more that is known, seconds each */
 };
 
 static bool is_in(const struct probes *probes, int i, enum tune_probe_kind kind, struct range range)
 {
     const struct tune_probe *probe = &probes->list[i];
 
-    return kind == probe->kind && (tune_probe_is_of_memory(kind) || probes->level == probe->level)
-           && range.above < probe->bytes && probe->bytes <= range.up_to && isfinite(probe->seconds);
+    return kind == probe->kind && probes->level == probe->level && range.above < probe->bytes
+           && probe->bytes <= range.up_to && isfinite(probe->seconds);
 }
 
-/* Of the shortest message; NAN: there is none. */
-static double shortest(const struct probes *probes, enum tune_probe_kind kind)
+/* What a message of a few bytes takes; NAN: unknown. Other work makes times longer only. */
+static double of_few_bytes(const struct probes *probes, enum tune_probe_kind kind)
 {
-    size_t bytes = SIZE_MAX;
-    double seconds = NAN;
+    double least = NAN;
 
     for (int i = 0; i < probes->count; ++i) {
-        if (is_in(probes, i, kind, (struct range){ 0, bytes - 1 })) {
-            bytes = probes->list[i].bytes;
-            seconds = probes->list[i].seconds;
+        if (is_in(probes, i, kind, (struct range){ 0, FEW_BYTES })) {
+            least = fmin(least, probes->list[i].seconds);
         }
     }
-    return seconds;
+    return least;
 }
 
-/* Seconds that each byte more takes, by the line from which all are equally far away for their length; NAN: unknown. */
+/* Ranks that share a core with each one of a crowd; 0: there was none. */
+static int others_of(const struct probes *probes)
+{
+    int others = 0;
+
+    for (int i = 0; i < probes->count; ++i) {
+        others = TUNE_CROWDED == probes->list[i].kind ? probes->list[i].others : others;
+    }
+    return others;
+}
+
+/* Seconds that each byte more takes, without those of far memory, by the line from which all are equally far away for
+ * their length; NAN: unknown. */
 static double slope(const struct probes *probes, enum tune_probe_kind kind, struct range range)
 {
     double weights = 0, bytes = 0, seconds = 0, squares = 0, products = 0, under;
@@ -66,7 +73,8 @@ static double slope(const struct probes *probes, enum tune_probe_kind kind, stru
 
     for (int i = 0; i < probes->count; ++i) {
         if (is_in(probes, i, kind, range)) {
-            const double x = (double) probes->list[i].bytes, y = probes->list[i].seconds, weight = 1 / (y * y);
+            const double x = (double) probes->list[i].bytes, all = probes->list[i].seconds;
+            const double y = all - fmin(probes->far * fmax(0, x - probes->near), all / 2), weight = 1 / (y * y);
 
             weights += weight;
             bytes += weight * x;
@@ -104,23 +112,32 @@ static void put_byte(uint64_t *number, double seconds)
     }
 }
 
-/* A number that is what trips of some lengths take more, in the mean, than is predicted without it. */
-static void put_excess(mca_coll_han_machine_t *machine, const struct probes *probes, uint64_t *number,
-                       struct range range)
+/* What trips of some lengths take more, in the mean, than is predicted; NAN: there are none. */
+static double excess(const mca_coll_han_machine_t *machine, const struct probes *probes, struct range range)
 {
-    const uint64_t before = *number;
     double sum = 0;
     int count = 0;
 
-    *number = 0;
     for (int i = 0; i < probes->count; ++i) {
         if (is_in(probes, i, TUNE_TRIP, range)) {
             sum += probes->list[i].seconds - tune_fit_predict(machine, &probes->list[i]);
             ++count;
         }
     }
+    return 0 == count ? NAN : sum / count;
+}
+
+/* A number that messages of some lengths cost, and those of a few bytes do not. */
+static void put_excess(mca_coll_han_machine_t *machine, const struct probes *probes, uint64_t *number,
+                       struct range range)
+{
+    const uint64_t before = *number;
+    double more;
+
+    *number = 0;
+    more = excess(machine, probes, range) - excess(machine, probes, (struct range){ 0, FEW_BYTES });
     *number = before;
-    put_time(number, 0 == count ? NAN : sum / count);
+    put_time(number, more);
 }
 
 /* Long messages of a level; where too few could be timed, all that are not short. */
@@ -132,38 +149,39 @@ static struct range long_ones(const struct probes *probes, size_t eager)
     return isnan(slope(probes, TUNE_TRIP, range)) ? (struct range){ SHORT, SIZE_MAX } : range;
 }
 
-static void fit_bytes(mca_coll_han_machine_t *machine, const struct probes *probes)
+/* Where a link limits. What processors do is too small a part of what a long message takes. */
+static void fit_link(mca_coll_han_machine_t *machine, const struct probes *probes)
 {
     mca_coll_han_machine_level_t *level = &machine->levels[probes->level];
-    const struct range all = long_ones(probes, level->eager), near = { all.above, machine->near },
-                       far = { machine->near, SIZE_MAX };
-    const double stream = slope(probes, TUNE_STREAM, all), exchange = slope(probes, TUNE_EXCHANGE, all);
-    double work = work_of_byte(probes, near);
+    const struct range all = long_ones(probes, level->eager), eager = { 0, level->eager };
 
-    if (HAN_UP == probes->level && exchange < LINK * stream) {
-        const struct range eager = { 0, level->eager };
-
-        /* Of what a long message takes, that is too small a part. */
-        put_byte(&level->rate, sqrt(stream * exchange));
-        put_byte(&level->copy, slope(probes, TUNE_SEND, eager) + slope(probes, TUNE_RECV, eager));
-        return;
-    }
-    work = isnan(work) ? work_of_byte(probes, all) : work;
-    put_byte(&level->copy, work);
-    level->rate = isnan(work) ? level->rate : 0;
-    if (HAN_LOW == probes->level) {
-        const double more = work_of_byte(probes, far) - work;
-
-        machine->far = isnan(more) ? machine->far : 0;
-        put_byte(&machine->far, more > TELLS * work ? more : NAN);
-    }
+    put_byte(&level->rate, sqrt(slope(probes, TUNE_STREAM, all) * slope(probes, TUNE_EXCHANGE, all)));
+    put_byte(&level->copy, slope(probes, TUNE_SEND, eager) + slope(probes, TUNE_RECV, eager));
 }
 
-static void fit_level(mca_coll_han_machine_t *machine, const struct probes *probes)
+/* Where processors do. Inside a node short ones tell more: what is sent again and again stays in caches. */
+static void fit_work(mca_coll_han_machine_t *machine, const struct probes *probes)
 {
     mca_coll_han_machine_level_t *level = &machine->levels[probes->level];
-    const double send = shortest(probes, TUNE_SEND), recv = shortest(probes, TUNE_RECV);
-    const double trip = shortest(probes, TUNE_TRIP), part = fmin(1, trip / (send + recv));
+    struct range range = long_ones(probes, level->eager);
+    struct probes without_far = *probes;
+    double work;
+
+    range.up_to = HAN_LOW == probes->level ? machine->near : SIZE_MAX;
+    without_far.near = (double) machine->near;
+    without_far.far = (double) machine->far / PS / KIB;
+    work = work_of_byte(&without_far, range);
+    put_byte(&level->copy, work);
+    level->rate = isnan(work) ? level->rate : 0;
+}
+
+static void fit_level(mca_coll_han_machine_t *machine, const struct probes *probes,
+                      void (*fit_bytes)(mca_coll_han_machine_t *machine, const struct probes *probes))
+{
+    mca_coll_han_machine_level_t *level = &machine->levels[probes->level];
+    const double send = of_few_bytes(probes, TUNE_SEND), recv = of_few_bytes(probes, TUNE_RECV);
+    const double trip = of_few_bytes(probes, TUNE_TRIP);
+    const double part = fmin(1, trip / (send + recv));
 
     fit_bytes(machine, probes);
     /* Both calls can overlap, as where the sender's wakes the receiver; together they are no longer than a trip. */
@@ -174,58 +192,80 @@ static void fit_level(mca_coll_han_machine_t *machine, const struct probes *prob
     put_excess(machine, probes, &level->rendezvous, (struct range){ level->eager, 4 * level->eager });
 }
 
-/* The mean of what each byte takes, of all lengths alike. */
-static double mean_of_byte(const struct probes *probes, enum tune_probe_kind kind)
+/* How far what is predicted for long messages is from what was timed: squares of factors. */
+static double error_of(const mca_coll_han_machine_t *machine, const struct probes *probes)
 {
+    static const enum tune_probe_kind kinds[] = { TUNE_TRIP, TUNE_STREAM, TUNE_EXCHANGE };
+    const struct range all = long_ones(probes, machine->levels[probes->level].eager);
     double sum = 0;
-    int count = 0;
 
     for (int i = 0; i < probes->count; ++i) {
-        if (is_in(probes, i, kind, (struct range){ 0, SIZE_MAX })) {
-            sum += log(probes->list[i].seconds / (double) probes->list[i].bytes);
-            ++count;
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); ++k) {
+            if (is_in(probes, i, kinds[k], all)) {
+                const double factor = log(tune_fit_predict(machine, &probes->list[i]) / probes->list[i].seconds);
+
+                sum += factor * factor;
+            }
         }
     }
-    return 0 == count ? NAN : exp(sum / count);
+    return sum;
+}
+
+/* What each other rank of a core does before it gives it away: at the level where that is less, nothing else happens.
+ */
+static double turn_of(struct probes probes)
+{
+    double least = NAN;
+
+    for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
+        probes.level = (mca_coll_han_level_id_t) level;
+        least = fmin(least,
+                     (of_few_bytes(&probes, TUNE_CROWDED) - of_few_bytes(&probes, TUNE_TRIP)) / others_of(&probes));
+    }
+    return least;
 }
 
 void tune_fit(mca_coll_han_machine_t *machine, const struct tune_probe *list, int count)
 {
     struct probes probes = { .list = list, .count = count };
 
+    put_time(&machine->turn, turn_of(probes));
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         probes.level = (mca_coll_han_level_id_t) level;
-        if (!isnan(shortest(&probes, TUNE_TRIP))) {
-            fit_level(machine, &probes);
+        if (!isnan(of_few_bytes(&probes, TUNE_TRIP))) {
+            mca_coll_han_machine_t link = *machine;
+
+            fit_level(machine, &probes, fit_work);
+            fit_level(&link, &probes, fit_link);
+            /* Ranks of a node share no link. */
+            if (HAN_UP == level && error_of(&link, &probes) < error_of(machine, &probes)) {
+                *machine = link;
+            }
         }
     }
-    put_byte(&machine->copy, mean_of_byte(&probes, TUNE_COPY));
-    put_byte(&machine->reduce, mean_of_byte(&probes, TUNE_REDUCE));
 }
 
 double tune_fit_predict(const mca_coll_han_machine_t *machine, const struct tune_probe *probe)
 {
-    const bool of_memory = tune_probe_is_of_memory(probe->kind);
-    const mca_coll_han_machine_level_t *level = &machine->levels[of_memory ? HAN_LOW : probe->level];
-    const double bytes = (double) probe->bytes / KIB;
-    const double work = of_memory ? 0 : (double) mca_coll_han_message_work(machine, probe->level, probe->bytes, 0);
+    const mca_coll_han_machine_level_t *level = &machine->levels[probe->level];
+    const uint64_t flight = mca_coll_han_message_flight(machine, probe->level, probe->bytes, 0);
+    const double work = (double) mca_coll_han_message_work(machine, probe->level, probe->bytes, 0);
+    const double wire = (double) probe->bytes / KIB * (double) level->rate;
     /* What is not an overhead is half the sender's and half the receiver's. */
     const double half = (work - (double) level->send - (double) level->recv) / 2;
 
     switch (probe->kind) {
     case TUNE_TRIP:
-        return (double) mca_coll_han_message_flight(machine, probe->level, probe->bytes, 0) / PS;
+        return (double) flight / PS;
+    case TUNE_CROWDED:
+        return ((double) flight + probe->others * (double) machine->turn) / PS;
     case TUNE_SEND:
         return ((double) level->send + half) / PS;
     case TUNE_RECV:
         return ((double) level->recv + half) / PS;
     case TUNE_STREAM:
-        return fmax(work / 2, bytes * (double) level->rate) / PS;
-    case TUNE_EXCHANGE:
-        return fmax(work, bytes * (double) level->rate) / PS;
-    case TUNE_COPY:
-        return bytes * (double) machine->copy / PS;
+        return fmax(work / 2, wire) / PS;
     default:
-        return bytes * (double) machine->reduce / PS;
+        return fmax(work, wire) / PS;
     }
 }

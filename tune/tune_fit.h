@@ -12,12 +12,11 @@
 /** What is timed. */
 enum tune_probe_kind {
     TUNE_TRIP,     /**< half of a message and one of the same length back */
+    TUNE_CROWDED,  /**< the same in the mean, while all ranks of the job wait for a message of their own */
     TUNE_SEND,     /**< the sender's call for a message that goes without asking */
     TUNE_RECV,     /**< the receiver's call for such a message, which has come before */
     TUNE_STREAM,   /**< each of many messages one way */
     TUNE_EXCHANGE, /**< each of many messages both ways at a time */
-    TUNE_COPY,     /**< bytes that a rank copies */
-    TUNE_REDUCE,   /**< bytes of two operands that it combines */
     TUNE_PROBE_COUNT
 };
 
@@ -27,18 +26,16 @@ extern const char *const tune_probe_names[TUNE_PROBE_COUNT];
 /** What one kind took for one length. */
 struct tune_probe {
     enum tune_probe_kind kind;
-    mca_coll_han_level_id_t level; /**< HAN_LEVEL_COUNT: of COPY and REDUCE, which are the memory's */
+    mca_coll_han_level_id_t level;
     size_t bytes;
     double seconds; /**< NAN: could not be timed */
+    int others;     /**< of CROWDED: other ranks that share a core with each */
 };
-
-/** Whether a kind is of the level: memory's are of none. */
-bool tune_probe_is_of_memory(enum tune_probe_kind kind);
 
 /**
  * Puts what was timed into a machine. A number of which the probes tell nothing stays as it is.
  *
- * @param machine eager limits, near, and cores must be right
+ * @param machine memory, eager limits, and cores must be right
  * @param probes  [count] in any order
  */
 void tune_fit(mca_coll_han_machine_t *machine, const struct tune_probe *probes, int count);

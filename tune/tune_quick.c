@@ -14,6 +14,7 @@
 enum {
     TAG = 4713,
     MOST_BYTES = 4 << 20,
+    MOST_CROWDED = 256 << 10,
     MOST_WINDOW = 32,      /* messages that are under way together, ... */
     HELD = 2 * MOST_BYTES, /* ... of so many bytes */
     MOST_PROBES = 1024,
@@ -22,14 +23,16 @@ enum {
     MANY = 50,     /* and at most, */
     ASLEEP = 10000 /* us */
 };
-#define ENOUGH 20e-3    /* ... until it has taken so long; longer messages are not tried when one takes that */
+#define ENOUGH 60e-3    /* ... until it has taken so long */
+#define LONG_TRIP 20e-3 /* longer messages are not tried when one takes that */
+#define WARM 100e-3     /* before all else: each of both finds a core for itself */
 #define WINDOW 100e-3   /* seconds that messages in a row may take */
 #define FOR_SURE 100e-6 /* seconds after which a short message has come */
 
 /* One of two ranks between which something is timed. */
 struct end {
     MPI_Comm comm;
-    int peer; /* its own rank: the memory */
+    int peer;
     char *send, *recv;
     size_t bytes;
     int window;
@@ -147,32 +150,6 @@ static void answer_exchange(const struct end *end)
     pass(end, true, true);
 }
 
-/* Through all of the memory in turn, so that caches do not have it. */
-static size_t next_part(size_t bytes)
-{
-    static size_t part;
-
-    return bytes * (part++ % (HELD / bytes));
-}
-
-static double ask_copy(const struct end *end)
-{
-    const size_t part = next_part(end->bytes);
-    const double begin = MPI_Wtime();
-
-    memcpy(end->send + part, end->recv + part, end->bytes);
-    return MPI_Wtime() - begin;
-}
-
-static double ask_reduce(const struct end *end)
-{
-    const size_t part = next_part(end->bytes);
-    const double begin = MPI_Wtime();
-
-    MPI_Reduce_local(end->recv + part, end->send + part, (int) (end->bytes / sizeof(float)), MPI_FLOAT, MPI_SUM);
-    return MPI_Wtime() - begin;
-}
-
 /* Lengths of a kind; a most of 0: up to what goes without asking. */
 static const struct kind {
     double (*ask)(const struct end *end);
@@ -181,12 +158,11 @@ static const struct kind {
     bool window;
 } kinds[TUNE_PROBE_COUNT] = {
     [TUNE_TRIP] = { ask_trip, answer_trip, 1, MOST_BYTES, false },
+    [TUNE_CROWDED] = { ask_trip, answer_trip, 1, MOST_CROWDED, false },
     [TUNE_SEND] = { ask_send, answer_send, 1, 0, false },
     [TUNE_RECV] = { ask_recv, answer_recv, 1, 0, false },
     [TUNE_STREAM] = { ask_stream, answer_stream, 1 << 10, MOST_BYTES, true },
     [TUNE_EXCHANGE] = { ask_exchange, answer_exchange, 1 << 10, MOST_BYTES, true },
-    [TUNE_COPY] = { ask_copy, NULL, 16 << 10, 1 << 20, false },
-    [TUNE_REDUCE] = { ask_reduce, NULL, 16 << 10, 1 << 20, false },
 };
 
 /* ---- one rank asks, and another one answers ---- */
@@ -211,19 +187,30 @@ static void answer_all(struct end *end)
     } while (0 < question.times);
 }
 
-/* Some times; the shortest. The first time of a length connects, or makes caches warm. */
+/* Some times; the shortest, or of a crowd the mean. */
 static double ask_times(const struct end *end, int kind, int times)
 {
     const struct question question = { kind, end->window, times, end->bytes };
-    double least = INFINITY;
+    double least = INFINITY, sum = 0;
 
-    if (NULL != kinds[kind].answer) {
-        MPI_Send(&question, sizeof(question), MPI_BYTE, end->peer, TAG, end->comm);
-    }
+    MPI_Send(&question, sizeof(question), MPI_BYTE, end->peer, TAG, end->comm);
     for (int i = 0; i < times; ++i) {
-        least = fmin(least, kinds[kind].ask(end));
+        const double took = kinds[kind].ask(end);
+
+        least = fmin(least, took);
+        sum += took;
     }
-    return least;
+    return TUNE_CROWDED == kind ? sum / times : least;
+}
+
+static void warm(struct end *end)
+{
+    const double begin = MPI_Wtime();
+
+    end->bytes = 1;
+    while (MPI_Wtime() < begin + WARM) {
+        (void) ask_times(end, TUNE_TRIP, MANY);
+    }
 }
 
 static int within(double low, double value, double high)
@@ -231,7 +218,7 @@ static int within(double low, double value, double high)
     return (int) fmax(low, fmin(value, high));
 }
 
-/* The shortest time counts: what else happens makes times longer only. */
+/* The shortest time counts: what else happens makes times longer only. In a crowd it is what is wanted. */
 static double ask(struct end *end, int kind)
 {
     double first, all;
@@ -241,7 +228,8 @@ static double ask(struct end *end, int kind)
                       : 1;
     first = ask_times(end, kind, FEW);
     all = end->window * first;
-    return fmin(first, ask_times(end, kind, within(1, ENOUGH / fmax(all, 1e-9), MANY)));
+    all = ask_times(end, kind, within(1, ENOUGH / fmax(all, 1e-9), MANY));
+    return TUNE_CROWDED == kind ? all : fmin(first, all);
 }
 
 /* 1, 8, 64, and all powers of two from 512 on. */
@@ -252,27 +240,36 @@ static size_t next_length(size_t bytes)
     return bytes < DOUBLED ? 8 * bytes : 2 * bytes;
 }
 
+/* Rank 0 and another one, while all others sleep, or, in a crowd, wait as in a collective. */
+struct pair {
+    mca_coll_han_level_id_t level;
+    int peer;
+    int others; /* 0: no crowd; else so many more ranks share a core with each */
+};
+enum { MOST_PAIRS = 2 * HAN_LEVEL_COUNT * PARTNERS };
+
 struct found {
     struct tune_probe probes[MOST_PROBES];
     int count;
 };
 
-/* What one pair tells of a level, or one rank of the memory. */
-static void ask_all(struct end *end, mca_coll_han_level_id_t level, size_t eager, bool of_memory, struct found *found)
+/* What one pair tells. */
+static void ask_all(struct end *end, const struct pair *pair, size_t eager, struct found *found)
 {
     end->trip = 0;
-    for (size_t bytes = 1; bytes <= MOST_BYTES && ENOUGH > end->trip; bytes = next_length(bytes)) {
+    warm(end);
+    for (size_t bytes = 1; bytes <= MOST_BYTES && LONG_TRIP > end->trip; bytes = next_length(bytes)) {
         end->bytes = bytes;
         for (int kind = 0; kind < TUNE_PROBE_COUNT; ++kind) {
             const size_t most = 0 == kinds[kind].most ? eager : kinds[kind].most;
 
-            if (of_memory == tune_probe_is_of_memory((enum tune_probe_kind) kind) && kinds[kind].least <= bytes
-                && bytes <= most && MOST_PROBES > found->count) {
+            if ((0 < pair->others) == (TUNE_CROWDED == kind) && kinds[kind].least <= bytes && bytes <= most
+                && MOST_PROBES > found->count) {
                 const double seconds = ask(end, kind);
 
-                end->trip = TUNE_TRIP == kind ? seconds : end->trip;
+                end->trip = TUNE_TRIP == kind || TUNE_CROWDED == kind ? seconds : end->trip;
                 found->probes[found->count++]
-                    = (struct tune_probe){ (enum tune_probe_kind) kind, level, bytes, seconds };
+                    = (struct tune_probe){ (enum tune_probe_kind) kind, pair->level, bytes, seconds, pair->others };
             }
         }
     }
@@ -280,16 +277,17 @@ static void ask_all(struct end *end, mca_coll_han_level_id_t level, size_t eager
 
 /* ---- who with whom ---- */
 
-/* Who takes no part sleeps, so as not to be in the way, until all have come. */
-static void meet_asleep(MPI_Comm comm)
+/* Until all have come. Who takes no part sleeps, so as not to be in the way; in a crowd it waits as in a collective. */
+static void meet(MPI_Comm comm, bool asleep)
 {
     MPI_Request request;
     int met = 0;
 
     MPI_Ibarrier(comm, &request);
-    for (MPI_Test(&request, &met, MPI_STATUS_IGNORE); !met; MPI_Test(&request, &met, MPI_STATUS_IGNORE)) {
+    for (MPI_Test(&request, &met, MPI_STATUS_IGNORE); asleep && !met; MPI_Test(&request, &met, MPI_STATUS_IGNORE)) {
         usleep(ASLEEP);
     }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 /* The rank at a place of a node; -1: there is none. */
@@ -309,21 +307,28 @@ static int rank_at(const struct tune_engine *engine, int node, int place)
     return -1;
 }
 
-/* Rank 0 and another one; and itself: its memory. */
-struct pair {
-    mca_coll_han_level_id_t level;
-    int peer;
-};
-enum { MOST_PAIRS = 1 + HAN_LEVEL_COUNT * PARTNERS };
+/* Ranks that share a core with each, by the cores of all nodes. */
+static int others_on_core(const struct tune_engine *engine)
+{
+    const mca_coll_han_machine_t *machine = tune_engine_machine(engine);
+    int size, nodes, ppn;
+    uint64_t cores;
 
-/* At each level the next one, the farthest by the order of ranks, and one in the middle, each once. */
+    MPI_Comm_size(tune_engine_comm(engine), &size);
+    tune_engine_shape(engine, &nodes, &ppn);
+    cores = machine->cores * (machine->shared ? 1 : (uint64_t) nodes);
+    return (int) (((uint64_t) size - 1) / cores);
+}
+
+/* At each level the next one, the farthest by the order of ranks, and one in the middle, each once; in a crowd again.
+ */
 static int pairs_of(const struct tune_engine *engine, struct pair pairs[MOST_PAIRS])
 {
-    int nodes, ppn, node, place, count = 1;
+    const int others = others_on_core(engine);
+    int nodes, ppn, node, place, count = 0, alone;
 
     tune_engine_shape(engine, &nodes, &ppn);
     tune_engine_place(engine, 0, &node, &place);
-    pairs[0] = (struct pair){ HAN_LOW, 0 };
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         const int most = HAN_UP == level ? nodes : ppn, steps[PARTNERS] = { 1, most / 2, most - 1 };
 
@@ -331,10 +336,14 @@ static int pairs_of(const struct tune_engine *engine, struct pair pairs[MOST_PAI
             const int peer
                 = HAN_UP == level ? rank_at(engine, (node + steps[i]) % nodes, 0) : rank_at(engine, node, steps[i]);
 
-            if (0 < peer && peer != pairs[count - 1].peer) {
-                pairs[count++] = (struct pair){ (mca_coll_han_level_id_t) level, peer };
+            if (0 < peer && (0 == count || peer != pairs[count - 1].peer)) {
+                pairs[count++] = (struct pair){ (mca_coll_han_level_id_t) level, peer, 0 };
             }
         }
+    }
+    alone = count;
+    for (int i = 0; i < alone && 0 < others; ++i) {
+        pairs[count++] = (struct pair){ pairs[i].level, pairs[i].peer, others };
     }
     return count;
 }
@@ -342,10 +351,11 @@ static int pairs_of(const struct tune_engine *engine, struct pair pairs[MOST_PAI
 /* Of ranks that take part; its pages are there before the first message. False where it is short. */
 static bool get_memory(struct end *end, const struct pair *pairs, int count)
 {
-    bool takes_part = false;
     int rank;
+    bool takes_part;
 
     MPI_Comm_rank(end->comm, &rank);
+    takes_part = 0 == rank;
     for (int i = 0; i < count; ++i) {
         takes_part = takes_part || rank == pairs[i].peer;
     }
@@ -362,12 +372,8 @@ static bool get_memory(struct end *end, const struct pair *pairs, int count)
 
 static void say(const struct pair *pair, int node)
 {
-    if (0 == pair->peer) {
-        fprintf(stderr, "han_tune: the memory of rank 0\n");
-    } else {
-        fprintf(stderr, "han_tune: messages of rank 0 and rank %d, %s node %d\n", pair->peer,
-                HAN_UP == pair->level ? "which is on" : "both on", node);
-    }
+    fprintf(stderr, "han_tune: messages of rank 0 and rank %d, %s node %d%s\n", pair->peer,
+            HAN_UP == pair->level ? "which is on" : "both on", node, 0 < pair->others ? ", while all others wait" : "");
 }
 
 static void time_pair(struct tune_engine *engine, struct end *end, const struct pair *pair, bool quiet,
@@ -384,15 +390,13 @@ static void time_pair(struct tune_engine *engine, struct end *end, const struct 
             say(pair, node);
         }
         end->peer = pair->peer;
-        ask_all(end, pair->level, eager, 0 == pair->peer, found);
-        if (0 != pair->peer) {
-            MPI_Send(&no_more, sizeof(no_more), MPI_BYTE, pair->peer, TAG, end->comm);
-        }
+        ask_all(end, pair, eager, found);
+        MPI_Send(&no_more, sizeof(no_more), MPI_BYTE, pair->peer, TAG, end->comm);
     } else if (rank == pair->peer) {
         end->peer = 0;
         answer_all(end);
     }
-    meet_asleep(end->comm);
+    meet(end->comm, 0 == pair->others);
 }
 
 static bool is_like(const struct tune_probe *left, const struct tune_probe *right)
@@ -441,8 +445,7 @@ static int note(const char *folder, const char *signature, const mca_coll_han_ma
         for (int i = 0; i < found->count; ++i) {
             const struct tune_probe *probe = &found->probes[i];
 
-            fprintf(file, "%s,%s,%zu,%.4g,%.4g," HAN_VERSION_TEXT "\n",
-                    tune_probe_is_of_memory(probe->kind) ? "memory" : levels[probe->level],
+            fprintf(file, "%s,%s,%zu,%.4g,%.4g," HAN_VERSION_TEXT "\n", levels[probe->level],
                     tune_probe_names[probe->kind], probe->bytes, 1e6 * probe->seconds,
                     1e6 * tune_fit_predict(machine, probe));
         }
@@ -506,6 +509,9 @@ int tune_quick(struct tune_engine *engine, const char *output, const char *folde
             machine = *known;
             join(found);
             tune_fit(&machine, found->probes, found->count);
+            if (0 < others_on_core(engine)) {
+                tune_complain("ranks share cores here: HAN chooses better without this file, by the machine's class");
+            }
             rc = 0 != note(folder, signature, &machine, found) ? -1
                                                                : write_machine(output, folder, signature, &machine);
         }
