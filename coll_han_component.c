@@ -47,13 +47,12 @@ static void list_choices(mca_coll_han_level_id_t level, mca_base_var_enum_value_
 
 static int register_module(const char *collective, mca_coll_han_level_id_t level, int *storage)
 {
-    static const char *const level_names[HAN_LEVEL_COUNT] = { [HAN_LOW] = "low", [HAN_UP] = "up" };
     static const char *const where[HAN_LEVEL_COUNT] = { [HAN_LOW] = "inside a node", [HAN_UP] = "between nodes" };
     mca_base_var_enum_value_t values[HAN_CHOICE_COUNT + 2];
     char name[64], help[160];
 
     list_choices(level, values);
-    snprintf(name, sizeof(name), "%s_%s_module", collective, level_names[level]);
+    snprintf(name, sizeof(name), "%s_%s_module", collective, mca_coll_han_level_names[level]);
     snprintf(help, sizeof(help), "Component that does %s's part %s; auto: HAN chooses", collective, where[level]);
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }

@@ -8,6 +8,8 @@ const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
     HAN_COLLECTIVES(NAME)
 };
 
+const char *const mca_coll_han_level_names[HAN_LEVEL_COUNT] = { [HAN_LOW] = "low", [HAN_UP] = "up" };
+
 const char *const mca_coll_han_submodule_names[HAN_SUBMODULE_COUNT] = {
     [HAN_LIBNBC] = "libnbc", [HAN_ADAPT] = "adapt", [HAN_TUNED] = "tuned",
     [HAN_SM] = "sm",         [HAN_BASIC] = "basic", [HAN_SOLO] = "solo",

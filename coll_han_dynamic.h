@@ -23,6 +23,9 @@ typedef enum {
     HAN_LEVEL_COUNT
 } mca_coll_han_level_id_t;
 
+/** "low", "up": as in names of parameters. */
+extern const char *const mca_coll_han_level_names[HAN_LEVEL_COUNT];
+
 /** The components that HAN takes submodules from; an index of arrays. */
 typedef enum {
     HAN_AUTO = -1, /**< the rules choose */

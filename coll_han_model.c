@@ -112,15 +112,19 @@ static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, u
     return mca_coll_han_message_flight(call->machine, at, bytes, then);
 }
 
-static uint64_t cores_of(const struct call *call)
+static uint64_t cores_of(const mca_coll_han_machine_t *machine, uint64_t nodes)
 {
-    return times(call->machine->cores, call->machine->shared ? 1 : call->nodes);
+    return times(machine->cores, machine->shared ? 1 : nodes);
 }
 
-/* Ranks that share a core. */
+uint64_t mca_coll_han_ranks_of_core(const mca_coll_han_machine_t *machine, uint64_t nodes, uint64_t ranks)
+{
+    return divide(ranks, cores_of(machine, nodes));
+}
+
 static uint64_t per_core(const struct call *call)
 {
-    return divide(call->ranks, cores_of(call));
+    return mca_coll_han_ranks_of_core(call->machine, call->nodes, call->ranks);
 }
 
 static struct cost both(struct cost first, struct cost second)
@@ -690,7 +694,7 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs };
     const struct cost cost = cost_of(&call);
-    const uint64_t cores = cores_of(&call), sharing = per_core(&call);
+    const uint64_t cores = cores_of(call.machine, call.nodes), sharing = per_core(&call);
     /* Who has a core for itself waits and sees; else one wakes for the call, and the others of a core have their turns.
      */
     const uint64_t wake = 1 < sharing ? machine->wake : 0, hop = times(sharing - 1, machine->turn);

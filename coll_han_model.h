@@ -29,6 +29,9 @@ uint64_t mca_coll_han_message_work(const mca_coll_han_machine_t *machine, mca_co
 uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
                                      uint64_t then);
 
+/** Ranks that share a core, rounded up, where so many run on some nodes. */
+uint64_t mca_coll_han_ranks_of_core(const mca_coll_han_machine_t *machine, uint64_t nodes, uint64_t ranks);
+
 /**
  * Predicts the times of a call.
  *

@@ -531,7 +531,7 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_
             if (0 == OPAL_PROC_MY_NAME.vpid && !atomic_exchange(&said[wanted], true)) {
                 opal_output(mca_coll_han_component.output,
                             "coll:han: component %s is not available at the %s level; %s is used",
-                            mca_coll_han_submodule_names[wanted], HAN_UP == level ? "up" : "low",
+                            mca_coll_han_submodule_names[wanted], mca_coll_han_level_names[level],
                             mca_coll_han_submodule_names[next[level][i]]);
             }
             return submodules[next[level][i]];

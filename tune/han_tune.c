@@ -20,7 +20,7 @@
 #include "tune_search.h"
 #include "tune_validate.h"
 
-enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, TAG_IDLE = 4712, IDLE_MICROSECONDS = 2000 };
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct options {
     const char *output, *folder, *report, *validate;
@@ -465,32 +465,6 @@ static void catch_signals(const struct options *options)
 
 /* ---- parts of the allocation ---- */
 
-/* Who has no part sleeps, so as not to be in the way. */
-static void idle(void)
-{
-    int there = 0;
-
-    while (!there) {
-        MPI_Iprobe(0, TAG_IDLE, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-        if (!there) {
-            usleep(IDLE_MICROSECONDS);
-        }
-    }
-    MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_IDLE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-}
-
-static void wake(const struct tune_engine *world, int size, int nodes, int ppn)
-{
-    for (int rank = 1; rank < size; ++rank) {
-        int node, place;
-
-        tune_engine_place(world, rank, &node, &place);
-        if (node >= nodes || place >= ppn) {
-            MPI_Send(NULL, 0, MPI_BYTE, rank, TAG_IDLE, MPI_COMM_WORLD);
-        }
-    }
-}
-
 /* What is done on one part of the allocation; rank 0 has the text, the store, ... */
 struct job {
     struct options *options;
@@ -535,15 +509,14 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
 {
     struct tune_engine *engine = NULL;
     char why[TUNE_TEXT] = "";
-    int node, place, size, rc = 0;
+    int node, place, rc = 0;
+    bool takes_part;
     MPI_Comm comm;
 
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
     tune_engine_place(world, world_rank, &node, &place);
-    MPI_Comm_split(MPI_COMM_WORLD, node < nodes && place < ppn ? 0 : MPI_UNDEFINED, world_rank, &comm);
-    if (MPI_COMM_NULL == comm) {
-        idle();
-    } else {
+    takes_part = node < nodes && place < ppn;
+    MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, world_rank, &comm);
+    if (takes_part) {
         rc = tune_engine_open(&engine, comm, memory_of(job->options), why);
         if (0 != rc) {
             tune_complain("%s", why);
@@ -552,11 +525,9 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
             rc = do_part(job, engine);
             tune_engine_close(engine);
         }
-        if (0 == world_rank) {
-            wake(world, size, nodes, ppn);
-        }
         MPI_Comm_free(&comm);
     }
+    tune_engine_meet(world, !takes_part);
     return agree(rc);
 }
 

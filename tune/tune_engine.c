@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * On a machine that is busy with something else ranks are as late after 5 ms as after this: of eight that share a core
@@ -14,7 +15,7 @@
 #include "tune_engine.h"
 
 /* Bytes behind a result that must not change. */
-enum { TAG = 4711, GUARD = 64 };
+enum { TAG = 4711, GUARD = 64, ASLEEP = 10000 /* us */ };
 
 struct tune_engine {
     MPI_Comm comm;
@@ -166,6 +167,27 @@ void tune_engine_place(const struct tune_engine *engine, int rank, int *node, in
 {
     *node = engine->han->topology.group_of[rank];
     *place = engine->han->topology.place_of[rank];
+}
+
+int tune_engine_rank(const struct tune_engine *engine, int node, int place)
+{
+    const mca_coll_han_topology_t *const topology = &engine->han->topology;
+
+    return place < mca_coll_han_topology_group_size(topology, node) ? mca_coll_han_topology_group(topology, node)[place]
+                                                                    : -1;
+}
+
+void tune_engine_meet(const struct tune_engine *engine, bool asleep)
+{
+    MPI_Request request;
+    int met = 0;
+
+    MPI_Ibarrier(engine->comm, &request);
+    while (asleep && !met) {
+        usleep(ASLEEP);
+        MPI_Test(&request, &met, MPI_STATUS_IGNORE);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
 bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule)

@@ -62,6 +62,12 @@ bool tune_engine_in_order(const struct tune_engine *engine);
 /** The node of a rank and its place there. */
 void tune_engine_place(const struct tune_engine *engine, int rank, int *node, int *place);
 
+/** The rank at a place of a node; -1: there is none. */
+int tune_engine_rank(const struct tune_engine *engine, int node, int place);
+
+/** Returns when all ranks have come. Who is asleep meanwhile is not in the way of those that measure. */
+void tune_engine_meet(const struct tune_engine *engine, bool asleep);
+
 /** Whether a component can be used at a level, on all ranks. */
 bool tune_engine_has(struct tune_engine *engine, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
 

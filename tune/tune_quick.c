@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/tool_version.h"
 #include "tune_fit.h"
@@ -18,10 +17,9 @@ enum {
     MOST_WINDOW = 32,      /* messages that are under way together, ... */
     HELD = 2 * MOST_BYTES, /* ... of so many bytes */
     MOST_PROBES = 1024,
-    PARTNERS = 3,  /* of a level */
-    FEW = 3,       /* times each is timed at least, */
-    MANY = 50,     /* and at most, */
-    ASLEEP = 10000 /* us */
+    PARTNERS = 3, /* of a level */
+    FEW = 3,      /* times each is timed at least, */
+    MANY = 50     /* and at most, */
 };
 #define ENOUGH 60e-3    /* ... until it has taken so long */
 #define LONG_TRIP 20e-3 /* longer messages are not tried when one takes that */
@@ -221,15 +219,14 @@ static int within(double low, double value, double high)
 /* The shortest time counts: what else happens makes times longer only. In a crowd it is what is wanted. */
 static double ask(struct end *end, int kind)
 {
-    double first, all;
+    double first, more;
 
     end->window = kinds[kind].window
                       ? within(2, WINDOW / end->trip, fmin(MOST_WINDOW, (double) HELD / (double) end->bytes))
                       : 1;
     first = ask_times(end, kind, FEW);
-    all = end->window * first;
-    all = ask_times(end, kind, within(1, ENOUGH / fmax(all, 1e-9), MANY));
-    return TUNE_CROWDED == kind ? all : fmin(first, all);
+    more = ask_times(end, kind, within(1, ENOUGH / fmax(end->window * first, 1e-9), MANY));
+    return TUNE_CROWDED == kind ? more : fmin(first, more);
 }
 
 /* 1, 8, 64, and all powers of two from 512 on. */
@@ -277,47 +274,14 @@ static void ask_all(struct end *end, const struct pair *pair, size_t eager, stru
 
 /* ---- who with whom ---- */
 
-/* Until all have come. Who takes no part sleeps, so as not to be in the way; in a crowd it waits as in a collective. */
-static void meet(MPI_Comm comm, bool asleep)
-{
-    MPI_Request request;
-    int met = 0;
-
-    MPI_Ibarrier(comm, &request);
-    for (MPI_Test(&request, &met, MPI_STATUS_IGNORE); asleep && !met; MPI_Test(&request, &met, MPI_STATUS_IGNORE)) {
-        usleep(ASLEEP);
-    }
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-}
-
-/* The rank at a place of a node; -1: there is none. */
-static int rank_at(const struct tune_engine *engine, int node, int place)
-{
-    int size;
-
-    MPI_Comm_size(tune_engine_comm(engine), &size);
-    for (int rank = 0; rank < size; ++rank) {
-        int at, its;
-
-        tune_engine_place(engine, rank, &at, &its);
-        if (node == at && place == its) {
-            return rank;
-        }
-    }
-    return -1;
-}
-
-/* Ranks that share a core with each, by the cores of all nodes. */
+/* Ranks that share a core with each. */
 static int others_on_core(const struct tune_engine *engine)
 {
-    const mca_coll_han_machine_t *machine = tune_engine_machine(engine);
     int size, nodes, ppn;
-    uint64_t cores;
 
     MPI_Comm_size(tune_engine_comm(engine), &size);
     tune_engine_shape(engine, &nodes, &ppn);
-    cores = machine->cores * (machine->shared ? 1 : (uint64_t) nodes);
-    return (int) (((uint64_t) size - 1) / cores);
+    return (int) mca_coll_han_ranks_of_core(tune_engine_machine(engine), (uint64_t) nodes, (uint64_t) size) - 1;
 }
 
 /* At each level the next one, the farthest by the order of ranks, and one in the middle, each once; in a crowd again.
@@ -333,8 +297,8 @@ static int pairs_of(const struct tune_engine *engine, struct pair pairs[MOST_PAI
         const int most = HAN_UP == level ? nodes : ppn, steps[PARTNERS] = { 1, most / 2, most - 1 };
 
         for (int i = 0; i < PARTNERS; ++i) {
-            const int peer
-                = HAN_UP == level ? rank_at(engine, (node + steps[i]) % nodes, 0) : rank_at(engine, node, steps[i]);
+            const bool up = HAN_UP == level;
+            const int peer = tune_engine_rank(engine, up ? (node + steps[i]) % nodes : node, up ? 0 : steps[i]);
 
             if (0 < peer && (0 == count || peer != pairs[count - 1].peer)) {
                 pairs[count++] = (struct pair){ (mca_coll_han_level_id_t) level, peer, 0 };
@@ -396,7 +360,8 @@ static void time_pair(struct tune_engine *engine, struct end *end, const struct 
         end->peer = 0;
         answer_all(end);
     }
-    meet(end->comm, 0 == pair->others);
+    /* In a crowd who takes no part waits as in a collective. */
+    tune_engine_meet(engine, 0 == pair->others);
 }
 
 static bool is_like(const struct tune_probe *left, const struct tune_probe *right)
@@ -436,7 +401,6 @@ static void join(struct found *found)
 static int note(const char *folder, const char *signature, const mca_coll_han_machine_t *machine,
                 const struct found *found)
 {
-    static const char *const levels[] = { [HAN_LOW] = "low", [HAN_UP] = "up" };
     FILE *file = tune_file_open(folder, "probes.csv", "w");
     bool good = NULL != file;
 
@@ -445,7 +409,7 @@ static int note(const char *folder, const char *signature, const mca_coll_han_ma
         for (int i = 0; i < found->count; ++i) {
             const struct tune_probe *probe = &found->probes[i];
 
-            fprintf(file, "%s,%s,%zu,%.4g,%.4g," HAN_VERSION_TEXT "\n", levels[probe->level],
+            fprintf(file, "%s,%s,%zu,%.4g,%.4g," HAN_VERSION_TEXT "\n", mca_coll_han_level_names[probe->level],
                     tune_probe_names[probe->kind], probe->bytes, 1e6 * probe->seconds,
                     1e6 * tune_fit_predict(machine, probe));
         }
