@@ -35,6 +35,7 @@ typedef struct mca_coll_adapt_how_t {
     /** A tree. Also one of the algorithms above, and ADAPT_TREE_AUTO: as for who calls MPI's function. */
     mca_coll_adapt_tree_kind_t kind;
     int degree;          /**< of chain and knomial */
+    int groups;          /**< of consecutive ranks, each with a tree of its own; 1 and less: all are one */
     size_t segment_size; /**< bytes; 0: the message whole */
     size_t segments;     /**< where not 0: this many segments instead */
     int sends;           /**< outstanding to each peer, N in the paper */
@@ -198,6 +199,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
 /** What the user can set for each collective; read anew in each call. */
 typedef struct mca_coll_adapt_settings_t {
     int algorithm;
+    int groups;
     int segment_size;
     int segments;
     int max_send_requests;

@@ -5,6 +5,8 @@
  */
 #include "coll_adapt.h"
 
+#include <stdio.h>
+
 #include "common/coll_end.h"
 
 #define UNUSED __opal_attribute_unused__
@@ -56,6 +58,7 @@ static void decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
     *how = (mca_coll_adapt_how_t){
         .kind = (mca_coll_adapt_tree_kind_t) algorithm,
         .degree = 4,
+        .groups = ADAPT_TREE_COUNT > algorithm ? settings->groups : 1,
         .segment_size = (size_t) settings->segment_size,
         .segments = (size_t) settings->segments,
         .sends = settings->max_send_requests,
@@ -63,15 +66,20 @@ static void decide(const mca_coll_adapt_call_t *call, mca_coll_adapt_how_t *how)
     };
     if (2 <= mca_coll_adapt_component.verbose && 0 == ompi_comm_rank(call->comm)) {
         const bool counted = 0 != how->segments;
+        char groups[32] = "";
+
+        if (1 < how->groups) {
+            snprintf(groups, sizeof(groups), " in %d groups", how->groups);
+        }
 
         opal_output(mca_coll_adapt_component.output,
-                    "coll:adapt: %s (cid %d): %s, %zu bytes: %s, %s%zu%s, %d sends, %d receives", call->comm->c_name,
+                    "coll:adapt: %s (cid %d): %s, %zu bytes: %s%s, %s%zu%s, %d sends, %d receives", call->comm->c_name,
                     call->comm->c_contextid, mca_coll_adapt_collective_names[call->collective],
                     mca_coll_adapt_call_bytes(call),
                     ADAPT_TREE_COUNT > algorithm ? mca_coll_adapt_trees[algorithm].name
                     : ADAPT_RING == algorithm    ? "ring"
                                                  : "recursive_doubling",
-                    counted ? "" : "segments of ", counted ? how->segments : how->segment_size,
+                    groups, counted ? "" : "segments of ", counted ? how->segments : how->segment_size,
                     counted ? " segments" : " bytes", how->sends, how->recvs);
     }
 }

@@ -35,10 +35,10 @@ const char *const mca_coll_adapt_collective_names[ADAPT_COLLECTIVE_COUNT] = {
 };
 
 static const mca_coll_adapt_settings_t defaults[ADAPT_COLLECTIVE_COUNT] = {
-    [ADAPT_BCAST] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
-    [ADAPT_REDUCE] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
-    [ADAPT_ALLREDUCE] = { ADAPT_TREE_AUTO, 32768, 0, 3, 6 },
-    [ADAPT_BARRIER] = { ADAPT_TREE_AUTO, 0, 0, 1, 2 },
+    [ADAPT_BCAST] = { ADAPT_TREE_AUTO, 1, 32768, 0, 3, 6 },
+    [ADAPT_REDUCE] = { ADAPT_TREE_AUTO, 1, 32768, 0, 3, 6 },
+    [ADAPT_ALLREDUCE] = { ADAPT_TREE_AUTO, 1, 32768, 0, 3, 6 },
+    [ADAPT_BARRIER] = { ADAPT_TREE_AUTO, 1, 0, 0, 1, 2 },
 };
 
 static int register_number(const char *collective, const char *what, const char *help, int minimum, int maximum,
@@ -77,6 +77,11 @@ static int register_collective(mca_coll_adapt_collective_t collective, mca_coll_
     const char *name = mca_coll_adapt_collective_names[collective];
     int rc = register_algorithm(collective, &settings->algorithm);
 
+    if (OMPI_SUCCESS == rc) {
+        rc = register_number(name, "groups",
+                             "Groups of consecutive ranks, each with a tree of its own, and one of their leaders", 1,
+                             INT_MAX, &settings->groups);
+    }
     if (OMPI_SUCCESS == rc) {
         rc = register_number(name, "segment_size", "Segment size in bytes; 0: the message whole", 0, 1 << 30,
                              &settings->segment_size);

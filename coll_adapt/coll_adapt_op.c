@@ -379,16 +379,17 @@ static void retain(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call)
 static int make_tree(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
                      int block)
 {
+    const bool in_order = NULL != call->op && !ompi_op_is_commute(call->op);
     int rc;
 
     if (NULL != how->trees) {
         rc = mca_coll_adapt_tree_copy(tree, how->trees[block]);
     } else {
-        rc = mca_coll_adapt_tree_make(tree, how->kind, how->degree, ompi_comm_size(call->comm), call->root,
-                                      ompi_comm_rank(call->comm));
+        rc = mca_coll_adapt_tree_make_groups(tree, how->kind, how->degree, how->groups, in_order,
+                                             ompi_comm_size(call->comm), call->root, ompi_comm_rank(call->comm));
     }
     /* Where the order is free the own contribution, which is there already, comes first. */
-    if (0 == rc && NULL != call->op && ompi_op_is_commute(call->op)) {
+    if (0 == rc && NULL != call->op && !in_order) {
         tree->children_before = tree->child_count;
     }
     return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;

@@ -218,6 +218,107 @@ int mca_coll_adapt_tree_make(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_ki
     return 0;
 }
 
+/* Puts the children of a level above around those of the lower levels: so many of them before, the others behind. */
+static int glue(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_tree_t *upper, int before)
+{
+    const size_t above = (size_t) upper->child_count, below = (size_t) tree->child_count, first = (size_t) before;
+    int *children;
+
+    if (0 == above) {
+        return 0;
+    }
+    children = malloc((above + below) * sizeof(int));
+    if (NULL == children) {
+        return -1;
+    }
+    memcpy(children, upper->children, first * sizeof(int));
+    if (0 < below) {
+        memcpy(children + first, tree->children, below * sizeof(int));
+    }
+    memcpy(children + first + below, upper->children + first, (above - first) * sizeof(int));
+    free(tree->children);
+    tree->children = children;
+    tree->child_count = (int) (above + below);
+    return 0;
+}
+
+/* ---- groups that know no topology ---- */
+
+/* Ranks that are about equally shared out among groups, consecutive ones to each: the first groups have one more. */
+struct shares {
+    int size, groups;
+    int root;
+};
+
+static int first_of(const struct shares *shares, int group)
+{
+    const int longer = shares->size % shares->groups;
+
+    return group * (shares->size / shares->groups) + (group < longer ? group : longer);
+}
+
+static int group_with(const struct shares *shares, int rank)
+{
+    const int length = shares->size / shares->groups, longer = shares->size % shares->groups;
+    const int in_longer = longer * (length + 1);
+
+    return rank < in_longer ? rank / (length + 1) : longer + (rank - in_longer) / length;
+}
+
+static int leader_in(const struct shares *shares, int group)
+{
+    return group == group_with(shares, shares->root) ? shares->root : first_of(shares, group);
+}
+
+/* Adds the tree of the leaders. */
+static int join_leaders(mca_coll_adapt_tree_t *tree, const struct shares *shares, mca_coll_adapt_tree_kind_t kind,
+                        int degree, bool in_order, int group)
+{
+    mca_coll_adapt_tree_t leaders;
+    int result;
+
+    if (0
+        != mca_coll_adapt_tree_make(&leaders, kind, degree, shares->groups, group_with(shares, shares->root), group)) {
+        return -1;
+    }
+    for (int i = 0; i < leaders.child_count; ++i) {
+        leaders.children[i] = leader_in(shares, leaders.children[i]);
+    }
+    tree->parent = -1 == leaders.parent ? -1 : leader_in(shares, leaders.parent);
+    tree->children_before += leaders.children_before;
+    result = glue(tree, &leaders, in_order ? leaders.children_before : leaders.child_count);
+    mca_coll_adapt_tree_free(&leaders);
+    return result;
+}
+
+int mca_coll_adapt_tree_make_groups(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree,
+                                    int groups, bool in_order, int size, int root, int rank)
+{
+    const struct shares shares = { .size = size,
+                                   .groups = groups < 1      ? 1
+                                             : groups < size ? groups
+                                                             : size,
+                                   .root = root };
+    const int group = group_with(&shares, rank), first = first_of(&shares, group), leader = leader_in(&shares, group);
+    int result = mca_coll_adapt_tree_make(tree, kind, degree, first_of(&shares, group + 1) - first, leader - first,
+                                          rank - first);
+
+    tree->root = root;
+    tree->parent = -1 == tree->parent ? -1 : first + tree->parent;
+    for (int i = 0; i < tree->child_count; ++i) {
+        tree->children[i] += first;
+    }
+    if (0 == result && leader == rank) {
+        result = join_leaders(tree, &shares, kind, degree, in_order, group);
+    }
+    if (0 != result) {
+        mca_coll_adapt_tree_free(tree);
+    } else if (!in_order && 1 < shares.groups) {
+        tree->children_before = 0;
+    }
+    return result;
+}
+
 /* ---- topology-aware ---- */
 
 /* Leaders so far, ascending. The scratch arrays have one entry for each rank. */
@@ -249,31 +350,6 @@ static void find_leaders(struct climb *climb, const mca_coll_adapt_tree_level_t 
     }
 }
 
-/* Puts the children of a level in front of those of the lower levels. */
-static int glue(mca_coll_adapt_tree_t *tree, const mca_coll_adapt_tree_t *upper, const int *members)
-{
-    const size_t total = (size_t) upper->child_count + (size_t) tree->child_count;
-    int *children;
-
-    if (0 == upper->child_count) {
-        return 0;
-    }
-    children = malloc(total * sizeof(int));
-    if (NULL == children) {
-        return -1;
-    }
-    for (int i = 0; i < upper->child_count; ++i) {
-        children[i] = members[upper->children[i]];
-    }
-    if (0 < tree->child_count) {
-        memcpy(children + upper->child_count, tree->children, (size_t) tree->child_count * sizeof(int));
-    }
-    free(tree->children);
-    tree->children = children;
-    tree->child_count = (int) total;
-    return 0;
-}
-
 /* Adds the tree inside the rank's group at one level. */
 static int join_level(mca_coll_adapt_tree_t *tree, struct climb *climb, const mca_coll_adapt_tree_level_t *level)
 {
@@ -296,7 +372,10 @@ static int join_level(mca_coll_adapt_tree_t *tree, struct climb *climb, const mc
     if (0 != mca_coll_adapt_tree_make(&inside, level->kind, level->degree, size, head, place)) {
         return -1;
     }
-    result = glue(tree, &inside, climb->members);
+    for (int i = 0; i < inside.child_count; ++i) {
+        inside.children[i] = climb->members[inside.children[i]];
+    }
+    result = glue(tree, &inside, inside.child_count);
     if (-1 != inside.parent) {
         tree->parent = climb->members[inside.parent];
     }

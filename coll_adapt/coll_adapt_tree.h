@@ -72,6 +72,21 @@ extern const mca_coll_adapt_tree_row_t mca_coll_adapt_trees[ADAPT_TREE_COUNT];
 int mca_coll_adapt_tree_make(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree, int size,
                              int root, int rank);
 
+/**
+ * Makes one rank's place in a tree of groups that know no topology (hierarchical reduce paper, section 3): each of some
+ * groups of consecutive ranks, about equal, has a tree of a kind, and so have the leaders of the groups. A group is led
+ * by the root where the root is in it, else by its lowest rank. What comes from inside a group need not be complete
+ * before it goes on, so the two phases of the paper are one, and there are no communicators to make.
+ *
+ * @param degree   as of make
+ * @param groups   1 and less: the tree as make makes it; more than ranks: a group for each
+ * @param in_order children stand in rank order, as a reduction of which the order counts wants it: that takes a kind
+ *                 which is in order. Else those in other groups come first, for they have most ranks below them
+ * @returns 0, or -1 where memory is short (then there is nothing to free)
+ */
+int mca_coll_adapt_tree_make_groups(mca_coll_adapt_tree_t *tree, mca_coll_adapt_tree_kind_t kind, int degree,
+                                    int groups, bool in_order, int size, int root, int rank);
+
 /** A level of the topology-aware tree: who belongs together, and the kind of tree inside each group. */
 typedef struct mca_coll_adapt_tree_level_t {
     const int *group_of; /**< [size] group of each rank, 0 <= group < size, in any numbering; NULL: all in one group */

@@ -12,7 +12,7 @@ static const struct {
     const char *name;
     int count;
     int values[2];
-} numbers[] = { { "lanes", 2, { 0, 3 } } };
+} numbers[] = { { "lanes", 2, { 0, 3 } }, { "groups", 2, { 1, 3 } } };
 
 /* A variable that takes names, or one of the numbers. */
 struct variable {

@@ -40,6 +40,7 @@ check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc
 check, seven nodes, by MAP          | usual       | 2,1,1,1,2,1,1 | MAP  |                                    | mpi_check --segment 64 --calls 30
 check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
 check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 60 --free-early
+check adapt, one node               | usual       | 7,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --calls 20
 check solo ONENODE, two sockets by MAP | usual all   | ONENODE | MAP  | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 512 --calls 60
 check solo ONENODE, single copy SINGLE | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_single_copy SINGLE | mpi_check --solo --calls 40
 check solo, large messages          | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --segment 131072 --calls 2

@@ -75,6 +75,7 @@ coll_han_bcast_segsize 99999999999 a number from 0 to
 coll_han_priority abc a number from
 coll_han_verbose -1 a number from 0 to 100; the default
 coll_adapt_bcast_algorithm nonsense binomial
+coll_adapt_reduce_groups 0 a number from 1 to
 coll_solo_priority high a number from
 coll_solo_allreduce_algorithm nonsense auto \(-1\), fallback \(0\), copy \(1\), slices \(2\), single_copy \(3\)
 coll_solo_bcast_algorithm slices auto \(-1\), fallback \(0\), copy \(1\), single_copy \(3\)
@@ -219,6 +220,7 @@ coll_adapt_bcast_segment_size=1000 bcast, 100000 bytes: linear, segments of 1000
 coll_adapt_bcast_segments=7 bcast, 100000 bytes: linear, 7 segments, 3 sends
 coll_adapt_bcast_max_send_requests=2 bcast, 100000 bytes: linear, 7 segments, 2 sends, 6 receives
 coll_adapt_bcast_max_recv_requests=5 bcast, 100000 bytes: linear, 7 segments, 2 sends, 5 receives
+coll_adapt_bcast_groups=2 bcast, 100000 bytes: linear in 2 groups, 7 segments, 2 sends, 5 receives
 END
     test_all_written --ppn 4 --np 4 --mca coll_solo_start 1000000 <<'END'
 coll_solo_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback

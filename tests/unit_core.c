@@ -65,7 +65,8 @@ static const char *const protocols[PROTOCOLS] = { "eager", "send first", "receiv
 
 struct config {
     enum collective collective;
-    int kind; /* of the tree */
+    int kind;   /* of the tree */
+    int groups; /* with a tree each; 0: one */
     int size;
     int root;
     size_t segments;
@@ -1052,9 +1053,10 @@ static void report(const struct config *c)
         return;
     }
     print_state();
-    fail_msg("%s, in %s, tree %s, size %d, root %d, %zu segments, window %zu, %d sends, %d receives, %s, %s, %s, %s, "
+    fail_msg("%s, in %s, tree %s, %d groups, size %d, root %d, %zu segments, window %zu, %d sends, %d receives, %s, "
+             "%s, %s, %s, "
              "seed %llu",
-             job.why, collectives[c->collective].name, mca_coll_adapt_trees[c->kind].name, c->size, c->root,
+             job.why, collectives[c->collective].name, mca_coll_adapt_trees[c->kind].name, c->groups, c->size, c->root,
              c->segments, c->window, c->sends, c->recvs, c->commutative ? "commutative" : "not commutative",
              c->in_place ? "in place" : "packed", schedules[c->schedule].name, protocols[c->protocol],
              (unsigned long long) c->seed);
@@ -1096,7 +1098,8 @@ static int make_tree(struct rank *rank, const struct config *config)
     if (ADAPT_TREE_TOPOLOGY == config->kind) {
         return mca_coll_adapt_tree_make_topology(&rank->tree, levels, 2, config->size, config->root, rank->rank);
     }
-    return mca_coll_adapt_tree_make(&rank->tree, config->kind, 3, config->size, config->root, rank->rank);
+    return mca_coll_adapt_tree_make_groups(&rank->tree, config->kind, 3, config->groups, keeps_order(config),
+                                           config->size, config->root, rank->rank);
 }
 
 static mca_coll_adapt_task_t task_of(struct rank *rank)
@@ -1315,6 +1318,7 @@ static void many_random_orders_give_the_right_result(void **state)
         c.kind = (int) next_random(&random, ADAPT_TREE_COUNT);
         c.size = 1 + (int) next_random(&random, MOST_RANKS);
         c.root = (int) next_random(&random, (size_t) c.size);
+        c.groups = (int) next_random(&random, (size_t) c.size + 1);
         c.segments = next_random(&random, MOST_SEGMENTS + 1);
         with_rest(&c, &random);
         run(&c, 1 + (int) next_random(&random, MOST_ROUNDS));

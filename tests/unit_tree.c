@@ -672,6 +672,144 @@ static void the_figure_of_the_paper(void **state)
     forest_free(&forest);
 }
 
+/* ---- groups that know no topology ---- */
+
+static void forest_make_groups(struct forest *forest, mca_coll_adapt_tree_kind_t kind, int groups, bool in_order,
+                               int size, int root)
+{
+    forest->size = size;
+    forest->root = root;
+    for (int rank = 0; rank < size; ++rank) {
+        assert_int_equal(
+            0, mca_coll_adapt_tree_make_groups(&forest->ranks[rank], kind, 3, groups, in_order, size, root, rank));
+    }
+    check_edges(forest);
+    measure_depths(forest);
+}
+
+/* Runs of ranks whose lengths differ by one at most, the longer ones first. */
+static void number_groups(int *group_of, int size, int groups)
+{
+    int rank = 0;
+
+    for (int group = 0; group < groups; ++group) {
+        for (int left = size / groups + (group < size % groups ? 1 : 0); left > 0; --left) {
+            group_of[rank++] = group;
+        }
+    }
+    assert_int_equal(size, rank);
+}
+
+static void check_far_groups_come_first(const struct forest *forest, const int *group_of)
+{
+    for (int rank = 0; rank < forest->size; ++rank) {
+        const mca_coll_adapt_tree_t *tree = &forest->ranks[rank];
+
+        assert_int_equal(0, tree->children_before);
+        for (int i = 1; i < tree->child_count; ++i) {
+            assert_true(group_of[rank] != group_of[tree->children[i - 1]]
+                        || group_of[rank] == group_of[tree->children[i]]);
+        }
+    }
+}
+
+/* Of every kind, size and number of groups, from roots everywhere: a tree, entered once in each group. */
+static void each_group_has_a_tree_and_so_have_their_leaders(void **state)
+{
+    static struct forest forest;
+    int group_of[LARGEST];
+
+    (void) state;
+    for (int kind = 0; kind < ADAPT_TREE_COUNT; ++kind) {
+        for (int size = 1; size <= 40; ++size) {
+            for (int groups = 1; groups <= size; ++groups) {
+                number_groups(group_of, size, groups);
+                for (int root = 0; root < size; root += 1 + size / 7) {
+                    forest_make_groups(&forest, (mca_coll_adapt_tree_kind_t) kind, groups, false, size, root);
+                    check_crossings(&forest, group_of);
+                    if (1 < groups) {
+                        check_far_groups_come_first(&forest, group_of);
+                    }
+                    forest_free(&forest);
+                    if (mca_coll_adapt_trees[kind].in_order) {
+                        forest_make_groups(&forest, (mca_coll_adapt_tree_kind_t) kind, groups, true, size, root);
+                        check_crossings(&forest, group_of);
+                        assert_int_equal(size, check_run(&forest, root, 0));
+                        forest_free(&forest);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static void assert_same_trees(const struct forest *one, const struct forest *other)
+{
+    for (int rank = 0; rank < one->size; ++rank) {
+        const mca_coll_adapt_tree_t *tree = &one->ranks[rank];
+
+        assert_int_equal(other->ranks[rank].parent, tree->parent);
+        assert_int_equal(other->ranks[rank].child_count, tree->child_count);
+        for (int i = 0; i < tree->child_count; ++i) {
+            assert_int_equal(other->ranks[rank].children[i], tree->children[i]);
+        }
+    }
+}
+
+/* One group is none, and neither is one for each rank: the paper's worst case is the algorithm as it was. */
+static void one_group_or_one_a_rank_is_the_tree_as_it_was(void **state)
+{
+    static const int counts[] = { -1, 0, 1, 23, 24, 2147483647 };
+    static struct forest plain, grouped;
+
+    (void) state;
+    for (int kind = 0; kind < ADAPT_TREE_COUNT; ++kind) {
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+            forest_make(&plain, (mca_coll_adapt_tree_kind_t) kind, 3, 23, 5);
+            forest_make_groups(&grouped, (mca_coll_adapt_tree_kind_t) kind, counts[i], false, 23, 5);
+            assert_same_trees(&plain, &grouped);
+            forest_free(&plain);
+            forest_free(&grouped);
+        }
+    }
+}
+
+/* Figure 2: eight ranks in two groups of four. The root serves the other leader first, or in the order of ranks. */
+static void the_figure_of_the_groups(void **state)
+{
+    static const int leaders_first[] = { 4, 1, 2, 3 }, by_rank[] = { 1, 2, 3, 4 };
+    static struct forest forest;
+
+    (void) state;
+    forest_make_groups(&forest, ADAPT_TREE_LINEAR, 2, false, 8, 0);
+    assert_int_equal(4, forest.ranks[0].child_count);
+    assert_memory_equal(leaders_first, forest.ranks[0].children, sizeof(leaders_first));
+    assert_int_equal(3, forest.ranks[4].child_count);
+    forest_free(&forest);
+    forest_make_groups(&forest, ADAPT_TREE_LINEAR, 2, true, 8, 0);
+    assert_memory_equal(by_rank, forest.ranks[0].children, sizeof(by_rank));
+    forest_free(&forest);
+}
+
+/* Formulas 8 and 10 of the paper: of G groups of S the root of a flat tree has G + S - 2 to serve, and so long is a
+ * chain of chains. */
+static void flat_trees_and_chains_become_as_short_as_the_paper_says(void **state)
+{
+    static struct forest forest;
+
+    (void) state;
+    for (int groups = 1; groups <= 64; groups *= 2) {
+        const int expected = groups + 64 / groups - 2;
+
+        forest_make_groups(&forest, ADAPT_TREE_LINEAR, groups, false, 64, 0);
+        assert_int_equal(expected, forest.ranks[0].child_count);
+        forest_free(&forest);
+        forest_make_groups(&forest, ADAPT_TREE_PIPELINE, groups, false, 64, 0);
+        assert_int_equal(expected, forest.height);
+        forest_free(&forest);
+    }
+}
+
 /* ---- memory ---- */
 
 static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
@@ -698,8 +836,19 @@ static void each_failing_allocation_is_reported_and_leaks_nothing(void **state)
         assert_int_equal(live_before, live);
         assert_null(tree.children);
     }
-    refused = 0;
     assert_int_equal(7, failures); /* scratch, and two for each level */
+    mca_coll_adapt_tree_free(&tree);
+    for (long nth = 1;; ++nth) {
+        refused = allocated + nth;
+        if (0 == mca_coll_adapt_tree_make_groups(&tree, ADAPT_TREE_LINEAR, 1, 3, false, 9, 1, 1)) {
+            break;
+        }
+        ++failures;
+        assert_int_equal(live_before, live);
+        assert_null(tree.children);
+    }
+    refused = 0;
+    assert_int_equal(10, failures); /* inside, among leaders, and both */
     mca_coll_adapt_tree_free(&tree);
     assert_int_equal(live_before, live);
 }
@@ -750,6 +899,10 @@ static void a_great_many_ranks(void **state)
         assert_int_equal(0, mca_coll_adapt_tree_make(&tree, kinds[i], 3, size, size - 2, size / 2));
         assert_in_range(tree.parent, 0, size - 1);
         mca_coll_adapt_tree_free(&tree);
+        assert_int_equal(0,
+                         mca_coll_adapt_tree_make_groups(&tree, kinds[i], 3, 46341, false, size, size - 2, size - 1));
+        assert_in_range(tree.parent, size - 46341, size - 2);
+        mca_coll_adapt_tree_free(&tree);
     }
 }
 
@@ -777,6 +930,10 @@ int main(void)
         cmocka_unit_test(random_machines),
         cmocka_unit_test(levels_that_are_not_nested_still_span),
         cmocka_unit_test(the_figure_of_the_paper),
+        cmocka_unit_test(each_group_has_a_tree_and_so_have_their_leaders),
+        cmocka_unit_test(one_group_or_one_a_rank_is_the_tree_as_it_was),
+        cmocka_unit_test(the_figure_of_the_groups),
+        cmocka_unit_test(flat_trees_and_chains_become_as_short_as_the_paper_says),
         cmocka_unit_test(each_failing_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(a_leaf_takes_no_memory),
         cmocka_unit_test(a_zeroed_tree_can_be_freed_and_so_can_a_freed_one),
