@@ -27,6 +27,7 @@ int mca_coll_han_perform_bcast(han_module_t *han, const mca_coll_han_args_t *arg
     if (HAN_BLOCKING == args->form && 0 == mca_coll_adapt_call_bytes(&call)) {
         return OMPI_SUCCESS;
     }
-    return HAN_TREE == params->algorithm ? mca_coll_han_call_tree(han, args->form, &call, params, request)
-                                         : mca_coll_han_levels(han, HAN_BCAST, &call, params);
+    return NULL == mca_coll_han_stages(HAN_BCAST, params->algorithm)
+               ? mca_coll_han_call_tree(han, args->form, &call, params, request)
+               : mca_coll_han_levels(han, HAN_BCAST, &call, params);
 }

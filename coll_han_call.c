@@ -38,12 +38,16 @@ static void say(const han_module_t *module, const mca_coll_han_input_t *input, c
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
     const mca_coll_han_stages_t *table = mca_coll_han_stages(input->collective, params->algorithm);
-    const bool by_tree = HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
+    const bool groups = HAN_GROUPS == params->algorithm;
+    const bool by_tree = groups || HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
     const size_t segment = NULL != table ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
     char how[240] = "";
 
     if (NULL != table) {
         say_levels(module, table, params, how, sizeof(how));
+    } else if (groups) {
+        snprintf(how, sizeof(how), ", adapt's %s, groups: %d", module->adapt->trees[params->ibalg].name,
+                 params->groups);
     } else if (by_tree) {
         snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s, lanes: %d",
                  module->adapt->trees[params->ibalg].name, module->adapt->trees[params->sbalg].name, params->lanes);
@@ -97,10 +101,8 @@ static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
 /* What the user has set, where that counts. */
 static const mca_coll_han_settings_t *settings_of(const han_module_t *module, mca_coll_han_collective_t collective)
 {
-    static const mca_coll_han_settings_t none
-        = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
-
-    return NULL != module->forced || module->own_choice ? &none : &mca_coll_han_component.settings[collective];
+    return NULL != module->forced || module->own_choice ? &mca_coll_han_unset
+                                                        : &mca_coll_han_component.settings[collective];
 }
 
 /* By the tuner, else by what the user has set, else by the rule that is found. */

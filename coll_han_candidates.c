@@ -19,12 +19,16 @@ static int tree_count(const mca_coll_han_candidates_t *what, int count)
     return 2 < what->input.nodes ? count : 1;
 }
 
+/* With fewer groups there are eight ranks or less: a binomial tree has as few messages behind one another. */
+enum { FEW_GROUPS = 3 };
+
 /* Segments: none shorter, as each costs its overhead, but of long messages some however many pieces they make. */
 enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 256 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64 };
 
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
-    = { HAN_FALLBACK, HAN_TREE, HAN_RING, HAN_EXCHANGE, HAN_LEADERS, HAN_SIMPLE, HAN_PIPELINE, HAN_UP_ALLREDUCE };
+    = { HAN_FALLBACK, HAN_TREE,   HAN_RING,     HAN_GROUPS,      HAN_EXCHANGE,
+        HAN_LEADERS,  HAN_SIMPLE, HAN_PIPELINE, HAN_UP_ALLREDUCE };
 
 struct list {
     const mca_coll_han_candidates_t *what;
@@ -89,6 +93,31 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
                 add(list, params);
             }
             segment = next_segment(segment, bytes);
+        } while (0 != segment);
+    }
+}
+
+/*
+ * Of the trees that groups shorten; about as many groups as each has ranks. Where these are nodes, and where there are
+ * few ranks, it is a tree that is there already.
+ */
+static void add_groups(struct list *list, mca_coll_han_params_t params)
+{
+    static const mca_coll_adapt_tree_kind_t flat[] = { ADAPT_TREE_LINEAR, ADAPT_TREE_PIPELINE };
+    const mca_coll_han_input_t *input = &list->what->input;
+
+    params.groups = mca_coll_han_groups_for(input);
+    if (FEW_GROUPS > params.groups || input->nodes == params.groups || input->ppn == params.groups) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(flat) / sizeof(flat[0]); ++i) {
+        size_t segment = 0;
+
+        params.ibalg = params.iralg = flat[i];
+        do {
+            params.ibs = params.irs = segment;
+            add(list, params);
+            segment = next_segment(segment, input->bytes);
         } while (0 != segment);
     }
 }
@@ -163,6 +192,9 @@ long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_col
         case HAN_RING:
             add_trees(&list, one, TREES_OF_RING, what->input.bytes / (size_t) what->input.nodes);
             break;
+        case HAN_GROUPS:
+            add_groups(&list, one);
+            break;
         case HAN_SIMPLE:
             add_levels(&list, one, TREES_OF_SIMPLE);
             break;
@@ -204,7 +236,8 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
 {
     const mca_coll_han_algorithm_id_t algorithm = params->algorithm;
     const bool levels = HAN_SIMPLE == algorithm || HAN_PIPELINE == algorithm || HAN_UP_ALLREDUCE == algorithm;
-    const bool inner = HAN_TREE == algorithm || HAN_RING == algorithm || HAN_UP_ALLREDUCE == algorithm;
+    const bool groups = HAN_GROUPS == algorithm;
+    const bool inner = groups || HAN_TREE == algorithm || HAN_RING == algorithm || HAN_UP_ALLREDUCE == algorithm;
     const char *up = mca_coll_han_goes_up(collective) ? "ir" : "ib";
 
     text[0] = '\0';
@@ -223,6 +256,9 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     }
     if (HAN_UP_ALLREDUCE == algorithm || (inner && 1 < params->lanes)) {
         append(text, " lanes=%d", params->lanes);
+    }
+    if (groups) {
+        append(text, " groups=%d", params->groups);
     }
     return text;
 }

@@ -81,12 +81,12 @@ static int register_algorithm(mca_coll_han_collective_t id, int *storage)
 }
 
 /* What of a collective can be set beside its algorithm: only what has stages has submodules. */
-enum { SEGMENTS = 1, MODULES = 2, LANES = 4 };
+enum { SEGMENTS = 1, MODULES = 2, LANES = 4, GROUPS = 8 };
 
 static const int settable[HAN_COLLECTIVE_COUNT] = {
-    [HAN_BCAST] = SEGMENTS | MODULES,
-    [HAN_REDUCE] = SEGMENTS | MODULES | LANES,
-    [HAN_ALLREDUCE] = SEGMENTS | MODULES | LANES,
+    [HAN_BCAST] = SEGMENTS | MODULES | GROUPS,
+    [HAN_REDUCE] = SEGMENTS | MODULES | LANES | GROUPS,
+    [HAN_ALLREDUCE] = SEGMENTS | MODULES | LANES | GROUPS,
     [HAN_BARRIER] = MODULES,
     [HAN_ALLGATHER] = SEGMENTS | LANES,
     [HAN_ALLGATHERV] = SEGMENTS | LANES,
@@ -103,7 +103,7 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
     char name[64], help[160];
     int rc = register_algorithm(id, &settings->algorithm);
 
-    settings->segsize = settings->lanes = 0;
+    settings->segsize = settings->lanes = settings->groups = 0;
     settings->up_module = settings->low_module = HAN_AUTO;
     if (OMPI_SUCCESS == rc && 0 != (SEGMENTS & settable[id])) {
         snprintf(name, sizeof(name), "%s_segsize", collective);
@@ -117,6 +117,12 @@ static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settin
                  "0: HAN chooses",
                  collective);
         rc = coll_variable_number(self, name, help, 0, HAN_MOST_LANES, &settings->lanes);
+    }
+    if (OMPI_SUCCESS == rc && 0 != (GROUPS & settable[id])) {
+        snprintf(name, sizeof(name), "%s_groups", collective);
+        snprintf(help, sizeof(help), "Groups of consecutive ranks in %s; asks for algorithm groups; 0: HAN chooses",
+                 collective);
+        rc = coll_variable_number(self, name, help, 0, INT_MAX, &settings->groups);
     }
     for (int level = HAN_LOW; level < HAN_LEVEL_COUNT && 0 != (MODULES & settable[id]) && OMPI_SUCCESS == rc; ++level) {
         rc = register_module(collective, (mca_coll_han_level_id_t) level,

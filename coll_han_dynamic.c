@@ -44,15 +44,21 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_EXCHANGE] = { "exchange", "messages from rank to rank, in an order that spreads them over the nodes" },
     [HAN_LEADERS] = { "leaders", "through the node leaders, which have one message for each other node" },
     [HAN_UP_ALLREDUCE] = { "up_allreduce", "pipeline, where the leaders do an allreduce" },
+    [HAN_GROUPS]
+    = { "groups", "adapt over a tree in each of some groups of consecutive ranks, and one of their leaders" },
 };
+
+const mca_coll_han_settings_t mca_coll_han_unset
+    = { .algorithm = HAN_AUTO, .up_module = HAN_AUTO, .low_module = HAN_AUTO };
 
 #define BIT(algorithm) (1u << HAN_##algorithm)
 
 /* What there is for each collective beside the fallback. */
 static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
-    [HAN_BCAST] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE),
-    [HAN_REDUCE] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE),
-    [HAN_ALLREDUCE] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(RING) | BIT(LEADERS),
+    [HAN_BCAST] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE) | BIT(GROUPS),
+    [HAN_REDUCE] = BIT(SIMPLE) | BIT(PIPELINE) | BIT(TREE) | BIT(GROUPS),
+    [HAN_ALLREDUCE]
+    = BIT(SIMPLE) | BIT(PIPELINE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(RING) | BIT(LEADERS) | BIT(GROUPS),
     [HAN_BARRIER] = BIT(SIMPLE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(LEADERS),
     [HAN_ALLGATHER] = BIT(TREE) | BIT(LEADERS),
     [HAN_ALLGATHERV] = BIT(TREE) | BIT(LEADERS),
@@ -192,7 +198,8 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
     return order[i];
 }
 
-/* Who chooses submodules asks for levels. The segment size serves whatever the algorithm cuts, so that one must. */
+/* Who chooses a number of groups asks for them, and who chooses submodules for levels. The segment size serves whatever
+ * the algorithm cuts, so that one must. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
 {
     if (0 < settings->segsize) {
@@ -207,6 +214,11 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     if (0 < settings->lanes) {
         params->lanes = settings->lanes;
         params->why = "lanes set by the user";
+    }
+    if (0 < settings->groups) {
+        params->algorithm = HAN_GROUPS;
+        params->groups = settings->groups;
+        params->why = "groups set by the user";
     }
     if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
         params->algorithm = HAN_PIPELINE;
@@ -235,6 +247,17 @@ static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
     }
     lanes = lanes < input->ppn ? lanes : input->ppn;
     return lanes < HAN_MOST_LANES ? lanes : HAN_MOST_LANES;
+}
+
+int mca_coll_han_groups_for(const mca_coll_han_input_t *input)
+{
+    const long long ranks = (long long) input->nodes * input->ppn;
+    long long root = 1;
+
+    while (root * root < ranks) {
+        ++root;
+    }
+    return (int) root;
 }
 
 /* Up to this many ranks of a node are served by its leader, one after another. */
@@ -276,7 +299,10 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.algorithm = substitute(input, params.algorithm);
         params.why = "the algorithm does not serve this call";
     }
-    if (HAN_TREE == params.algorithm && mca_coll_han_goes_up(input->collective)) {
+    if (HAN_GROUPS == params.algorithm && 0 == params.groups) {
+        params.groups = mca_coll_han_groups_for(input);
+    }
+    if ((HAN_TREE == params.algorithm || HAN_GROUPS == params.algorithm) && mca_coll_han_goes_up(input->collective)) {
         /* A tree is one tree, whichever way. */
         params.ibalg = params.iralg;
         params.ibs = params.irs;

@@ -66,6 +66,7 @@ typedef enum {
     HAN_EXCHANGE,
     HAN_LEADERS,
     HAN_UP_ALLREDUCE,
+    HAN_GROUPS,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -125,6 +126,7 @@ typedef struct mca_coll_han_params_t {
     size_t irs;                       /**< segment size along iralg; 0: whole segments */
     mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree; ADAPT_TREE_AUTO: by ranks of a node */
     int lanes;                        /**< of trees and rings of a reduction: ranks of a node that share its links */
+    int groups;                       /**< of algorithm groups; 0: about as many as each has ranks */
     const char *why;                  /**< the rule, as text */
 } mca_coll_han_params_t;
 
@@ -135,7 +137,11 @@ typedef struct mca_coll_han_settings_t {
     int up_module;  /**< a number of mca_coll_han_choices, or HAN_AUTO */
     int low_module; /**< a number of mca_coll_han_choices, or HAN_AUTO */
     int lanes;      /**< 0: the rules choose */
+    int groups;     /**< 0: the rules choose */
 } mca_coll_han_settings_t;
+
+/** Of a user who has set nothing. */
+extern const mca_coll_han_settings_t mca_coll_han_unset;
 
 /** An input that no algorithm for the collective declines. */
 mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collective);
@@ -145,6 +151,12 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
 
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
+
+/**
+ * About as many groups as each has ranks: with these flat trees and chains are shortest (hierarchical reduce paper,
+ * formulas 9 and 11).
+ */
+int mca_coll_han_groups_for(const mca_coll_han_input_t *input);
 
 /** Whether an algorithm serves a call: its preconditions. */
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);

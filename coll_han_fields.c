@@ -84,6 +84,7 @@ const mca_coll_han_field_t mca_coll_han_fields[] = {
     { .name = "irs", HAN_PARAMETER, false, HAN_BYTES, IN(params.irs), 0, HAN_LARGEST_SEGMENT, .instead = "ibs" },
     { .name = "sbalg", HAN_PARAMETER, false, HAN_WORD, IN(params.sbalg), .words = word_of_low_tree },
     { .name = "lanes", HAN_PARAMETER, false, HAN_NUMBER, IN(params.lanes), 1, HAN_MOST_LANES },
+    { .name = "groups", HAN_PARAMETER, false, HAN_NUMBER, IN(params.groups), 0, INT_MAX },
 };
 
 size_t mca_coll_han_field_size(mca_coll_han_field_type_t type)

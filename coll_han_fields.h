@@ -33,7 +33,7 @@ typedef struct mca_coll_han_field_t {
     const char *instead;        /**< the field whose value it gets where it is missing, but that one is there */
 } mca_coll_han_field_t;
 
-enum { HAN_FIELD_COUNT = 16 };
+enum { HAN_FIELD_COUNT = 17 };
 
 extern const mca_coll_han_field_t mca_coll_han_fields[HAN_FIELD_COUNT];
 

@@ -233,12 +233,22 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
     }
 }
 
-/* What the busiest rank has to do for a segment, by what a message costs both processors between and inside nodes. */
-static uint64_t busiest_of(const struct shape *shape, uint64_t up, uint64_t low, uint64_t others, bool several)
-{
-    const uint64_t members = times(others, low / 2);
+/* A tree of leaders, and one in the group of each, of which messages cross a level. */
+struct trees {
+    struct shape up, low;
+    uint64_t groups, members; /* of all groups together, beside the leaders */
+    mca_coll_han_level_id_t at;
+};
 
-    return sum(times(max(shape->root, shape->inner + several), up / 2), members);
+/* What the busiest rank has to do for a segment, by what a message costs both processors among leaders and in groups.
+ */
+static uint64_t busiest_of(const struct trees *trees, uint64_t up, uint64_t low)
+{
+    const struct shape *leaders = &trees->up, *group = &trees->low;
+    const uint64_t leader
+        = sum(times(max(leaders->root, leaders->inner + (1 < trees->groups)), up / 2), times(group->root, low / 2));
+
+    return max(leader, times(0 < group->inner ? group->inner + 1 : 0, low / 2));
 }
 
 /*
@@ -248,33 +258,48 @@ static uint64_t busiest_of(const struct shape *shape, uint64_t up, uint64_t low,
 enum { UNANSWERED = 3 };
 
 /*
- * A message along a tree of leaders, in segments, and from each leader to the ranks of its node (`below`), or the other
- * way round; `then` is what a receiver does with each KiB. Once the first segment is through, each of the others costs
- * what the busiest rank or link has to do for it, the answers to all but the last ones included.
+ * A message along a tree of leaders, in segments, and from each leader to its group, or the other way round; `then` is
+ * what a receiver does with each KiB. Once the first segment is through, each of the others costs what the busiest rank
+ * or link has to do for it, the answers to all but the last ones included.
  */
-static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
+static struct cost along_trees(const struct call *call, const struct trees *trees, uint64_t bytes, uint64_t segment,
+                               uint64_t then)
 {
-    const struct shape shape = shape_of(call->tree, call->nodes);
+    const struct shape *leaders = &trees->up, *group = &trees->low;
     const uint64_t piece = piece_of(bytes, segment), pieces = 0 == bytes ? 1 : divide(bytes, piece);
-    const uint64_t others = below ? call->ppn - 1 : 0, wire = of_bytes(piece, call->machine->levels[HAN_UP].rate);
-    const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, HAN_LOW, piece, then);
-    const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, HAN_LOW, 0, 0);
+    const uint64_t wire = of_bytes(piece, call->machine->levels[HAN_UP].rate),
+                   low_wire = HAN_UP == trees->at ? wire : 0;
+    const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, trees->at, piece, then);
+    const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, trees->at, 0, 0);
     const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
-    const uint64_t rank = busiest_of(&shape, up, low, others, 1 < call->nodes);
-    const uint64_t answers = times(answered, busiest_of(&shape, answer_up, answer_low, others, 1 < call->nodes));
-    const uint64_t link = times(max(shape.root, shape.inner), wire), members = times(call->nodes, others);
+    const uint64_t rank = busiest_of(trees, up, low);
+    const uint64_t answers = times(answered, busiest_of(trees, answer_up, answer_low));
+    const uint64_t link = sum(times(max(leaders->root, leaders->inner), wire), times(group->root, low_wire));
     const uint64_t first
-        = sum(times(shape.depth, flight_of(call, HAN_UP, piece, then)), times(shape.turns, max(up / 2, wire)));
-    const uint64_t last = 0 == others ? 0 : sum(flight_of(call, HAN_LOW, piece, then), times(others - 1, low / 2));
+        = sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), times(leaders->turns, max(up / 2, wire)));
+    const uint64_t last = sum(times(group->depth, flight_of(call, trees->at, piece, then)),
+                              times(group->turns, max(low / 2, low_wire)));
 
     return (struct cost){
         .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), times(pieces - 1, link))),
-        .hops = shape.depth + (0 < others),
-        .work = sum(times(pieces, sum(times(call->nodes - 1, up), times(members, low))),
-                    times(answered, sum(times(call->nodes - 1, answer_up), times(members, answer_low)))),
+        .hops = leaders->depth + group->depth,
+        .work = sum(times(pieces, sum(times(trees->groups - 1, up), times(trees->members, low))),
+                    times(answered, sum(times(trees->groups - 1, answer_up), times(trees->members, answer_low)))),
         .rank = sum(times(pieces, rank), answers),
         .link = times(pieces, link),
     };
+}
+
+/* Leaders of nodes, and from each to the ranks of its node (`below`) one by one. */
+static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
+{
+    const struct trees trees = { .up = shape_of(call->tree, call->nodes),
+                                 .low = shape_of(ADAPT_TREE_LINEAR, below ? call->ppn : 1),
+                                 .groups = call->nodes,
+                                 .members = below ? call->ranks - call->nodes : 0,
+                                 .at = HAN_LOW };
+
+    return along_trees(call, &trees, bytes, segment, then);
 }
 
 /*
@@ -428,6 +453,23 @@ static struct cost with_tree(const struct call *call)
     default:
         return along_many(call, along_tree(call, bytes, call->segment, 0, true), bytes, call->ranks, times(away, wire));
     }
+}
+
+/* Of groups that know no topology: what goes on inside one counts as between nodes, unless they fit into a node. */
+static struct cost with_groups(const struct call *call)
+{
+    const uint64_t wanted
+        = (uint64_t) (0 == call->params->groups ? mca_coll_han_groups_for(call->input) : call->params->groups);
+    const uint64_t groups = min(wanted, call->ranks), members = divide(call->ranks, groups);
+    const struct trees trees = { .up = shape_of(call->tree, groups),
+                                 .low = shape_of(call->tree, members),
+                                 .groups = groups,
+                                 .members = call->ranks - groups,
+                                 .at = call->input->in_order && members <= call->ppn ? HAN_LOW : HAN_UP };
+    const struct cost down = along_trees(call, &trees, call->bytes, call->segment, 0),
+                      up = along_trees(call, &trees, call->bytes, call->segment, call->machine->reduce);
+
+    return HAN_BCAST == call->input->collective ? down : HAN_REDUCE == call->input->collective ? up : both(up, down);
 }
 
 /* As many trees as nodes, each with its block up and down. */
@@ -649,6 +691,8 @@ static struct cost cost_of(const struct call *call)
         return with_tree(call);
     case HAN_RING:
         return with_ring(call);
+    case HAN_GROUPS:
+        return with_groups(call);
     case HAN_LEADERS:
         return with_leaders(call);
     case HAN_EXCHANGE:

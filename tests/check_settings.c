@@ -9,10 +9,10 @@ enum { MOST_VARIABLES = 6, MOST_VALUES = 24, MOST_SETTINGS = 1024, NAME = 128 };
 
 /* Variables that take numbers, and those that are wanted. */
 static const struct {
-    const char *name;
+    const char *component, *name;
     int count;
     int values[2];
-} numbers[] = { { "lanes", 2, { 0, 3 } }, { "groups", 2, { 1, 3 } } };
+} numbers[] = { { "han", "lanes", 2, { 0, 3 } }, { "han", "groups", 2, { 0, 3 } }, { "adapt", "groups", 2, { 1, 3 } } };
 
 /* A variable that takes names, or one of the numbers. */
 struct variable {
@@ -69,10 +69,10 @@ static void add_values(struct variable *variable, MPI_T_enum names)
     }
 }
 
-static void add_numbers(struct variable *variable)
+static void add_numbers(struct variable *variable, const char *component)
 {
     for (size_t n = 0; n < CHECK_COUNT(numbers); ++n) {
-        if (0 == strcmp(numbers[n].name, variable->name)) {
+        if (0 == strcmp(numbers[n].component, component) && 0 == strcmp(numbers[n].name, variable->name)) {
             variable->count = numbers[n].count;
             for (int i = 0; i < variable->count; ++i) {
                 variable->values[i] = numbers[n].values[i];
@@ -97,7 +97,7 @@ static void add_variable(const char *name, const char *component, bool with_numb
     snprintf(variable.name, sizeof(variable.name), "%s", rest);
     add_values(&variable, names);
     if (with_numbers) {
-        add_numbers(&variable);
+        add_numbers(&variable, component);
     }
     if (0 == variable.count) {
         MPI_T_cvar_handle_free(&variable.handle);
@@ -136,10 +136,23 @@ static bool is_one_of(const char *value, const char *const *names)
 static const char *const others[] = { "auto", "fallback", NULL };
 static const char *const in_part[] = { "simple", "pipeline", "up_allreduce", NULL };
 
-/* Whether it does what another combination does: only what goes level by level has submodules. */
+static bool has_value(const struct variable *variable, const char *name)
+{
+    for (int i = 0; i < variable->count; ++i) {
+        if (0 == strcmp(name, variable->names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * Whether it does what another combination does: only what goes level by level has submodules, and where groups are an
+ * algorithm only that one has a number of them.
+ */
 static bool is_twin(const struct found *one, size_t number)
 {
-    bool levels = true, modules = false;
+    bool levels = true, modules = false, in_groups = true, groups = false;
 
     for (size_t i = 0; i < one->count; ++i) {
         const struct variable *variable = &one->variables[i];
@@ -147,11 +160,14 @@ static bool is_twin(const struct found *one, size_t number)
 
         if (0 == strcmp("algorithm", variable->name)) {
             levels = 0 == strcmp("auto", value) || is_one_of(value, in_part);
+            in_groups = 0 == strcmp("auto", value) || 0 == strcmp("groups", value) || !has_value(variable, "groups");
+        } else if (0 == strcmp("groups", variable->name)) {
+            groups = value != variable->names[0];
         } else if (NULL != strstr(variable->name, "_module")) {
             modules = modules || 0 != strcmp("auto", value);
         }
     }
-    return modules && !levels;
+    return (modules && !levels) || (groups && !in_groups);
 }
 
 static void keep_distinct(struct found *one)

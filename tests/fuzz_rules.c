@@ -65,7 +65,6 @@ static void check_format(const mca_coll_han_rule_t *rule)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const int sizes[] = { 1, 3, 100 };
-    const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
     mca_coll_han_rules_t rules;
     mca_coll_han_rules_error_t error;
 
@@ -91,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             input.bytes = (size_t) 1 << (11 * i);
             input.in_order = 0 == i;
             input.form = (mca_coll_han_form_t) i;
-            params = mca_coll_han_decide(&input, &rules.rules[size % rules.count].params, &unset);
+            params = mca_coll_han_decide(&input, &rules.rules[size % rules.count].params, &mca_coll_han_unset);
 
             must(mca_coll_han_fits(params.algorithm, &input) && 1 <= params.lanes, "a decision can be done");
             check_lookup(&rules, input);

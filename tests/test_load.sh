@@ -63,7 +63,7 @@ test_all_bad_values() {
         t_check "$variable $value: one line lists what is accepted, the default is used" \
             test_bad_value "$variable" "$value" "$accepted"
     done <<'END'
-coll_han_bcast_algorithm ring auto \(-1\), fallback \(0\), simple \(1\), pipeline \(2\), tree \(3\); the default
+coll_han_bcast_algorithm ring auto \(-1\), fallback \(0\), simple \(1\), pipeline \(2\), tree \(3\), groups \(8\); the default
 coll_han_alltoallv_algorithm 6 auto \(-1\), fallback \(0\), exchange \(5\); the default
 coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
 coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
@@ -72,6 +72,7 @@ coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
 coll_han_bcast_segsize 64X a number from 0 to 1073741824; K, M, G may follow; the default
 coll_han_bcast_segsize -5 a number from 0 to
 coll_han_bcast_segsize 99999999999 a number from 0 to
+coll_han_reduce_groups -1 a number from 0 to
 coll_han_priority abc a number from
 coll_han_verbose -1 a number from 0 to 100; the default
 coll_adapt_bcast_algorithm nonsense binomial
@@ -127,6 +128,8 @@ coll_han_bcast_low_module solo low solo
 coll_han_bcast_low_module 3 low solo
 coll_han_bcast_segsize 4096 25 of 4096 bytes
 coll_han_bcast_segsize 4k 25 of 4096 bytes
+coll_han_bcast_algorithm groups groups, adapt's linear, groups: 2
+coll_han_bcast_groups 3 groups, adapt's linear, groups: 3
 END
 }
 

@@ -60,6 +60,7 @@ static void with_candidates(void (*look)(const mca_coll_han_candidates_t *what, 
 static void look_at_algorithms(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
 {
     bool there[HAN_ALGORITHM_COUNT] = { false };
+    const int ranks = what->input.nodes * what->input.ppn;
 
     assert_int_equal(HAN_FALLBACK, params[0].algorithm);
     for (long i = 0; i < count; ++i) {
@@ -67,10 +68,10 @@ static void look_at_algorithms(const mca_coll_han_candidates_t *what, const mca_
         there[params[i].algorithm] = true;
     }
     for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
-        const bool cut = HAN_PIPELINE == i || HAN_UP_ALLREDUCE == i;
+        const bool cut = HAN_PIPELINE == i || HAN_UP_ALLREDUCE == i, few = HAN_GROUPS == i && 16 >= ranks;
 
         assert_int_equal(mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &what->input)
-                             && (!cut || 65536 <= what->input.bytes),
+                             && (!cut || 65536 <= what->input.bytes) && !few,
                          there[i]);
     }
 }

@@ -428,6 +428,51 @@ static void test_what_is_known_of_the_fallback(void **state)
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 0), fallback).single, 27000000 + 27000000 / 3);
 }
 
+static mca_coll_han_params_t in_groups(mca_coll_adapt_tree_kind_t kind, size_t segment, int groups)
+{
+    mca_coll_han_params_t params = tree(kind, segment);
+
+    params.algorithm = HAN_GROUPS;
+    params.groups = groups;
+    return params;
+}
+
+/* One group is the tree as it was, and so is one for each rank. */
+static void assert_one_group_changes_nothing(mca_coll_han_collective_t collective, mca_coll_adapt_tree_kind_t kind)
+{
+    const mca_coll_han_input_t input = input_of(collective, 16, 1, 64 << 10);
+    const mca_coll_han_times_t plain = times_of(ALONE, input, tree(kind, 8 << 10)),
+                               one = times_of(ALONE, input, in_groups(kind, 8 << 10, 1)),
+                               each = times_of(ALONE, input, in_groups(kind, 8 << 10, 16));
+
+    assert_memory_equal(&plain, &one, sizeof(plain));
+    assert_memory_equal(&plain, &each, sizeof(plain));
+}
+
+static void test_groups(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 16, 1, 1024), node = input_of(HAN_BCAST, 4, 4, 1024);
+    const uint64_t message = 128000000, wire = 100000000;
+
+    (void) state;
+    /* The last leader waits for two others, and the last one of its group for two: formula 8 of the paper, 4 + 4 - 2.
+     */
+    assert_int_equal(times_of(ALONE, input, in_groups(ADAPT_TREE_LINEAR, 0, 4)).single, 2 * message + 4 * wire);
+    assert_int_equal(times_of(ALONE, input, in_groups(ADAPT_TREE_LINEAR, 0, 4)).row, 6 * wire);
+    /* Formula 10, with a leader's link busy twice for each segment. */
+    assert_int_equal(times_of(ALONE, input, in_groups(ADAPT_TREE_PIPELINE, 0, 4)).single, 6 * message);
+    assert_int_equal(times_of(ALONE, input, in_groups(ADAPT_TREE_PIPELINE, 512, 4)).single,
+                     6 * (message - wire / 2 - 500000) + wire);
+    for (int kind = ADAPT_TREE_BINOMIAL; kind <= ADAPT_TREE_KNOMIAL; ++kind) {
+        assert_one_group_changes_nothing(HAN_BCAST, (mca_coll_adapt_tree_kind_t) kind);
+        assert_one_group_changes_nothing(HAN_REDUCE, (mca_coll_adapt_tree_kind_t) kind);
+        assert_one_group_changes_nothing(HAN_ALLREDUCE, (mca_coll_adapt_tree_kind_t) kind);
+    }
+    /* Groups that are nodes. */
+    assert_int_equal(times_of(ALONE, node, in_groups(ADAPT_TREE_LINEAR, 0, 0)).single,
+                     times_of(ALONE, node, tree(ADAPT_TREE_LINEAR, 0)).single);
+}
+
 static mca_coll_han_algorithm_id_t scans_by(int nodes, int ppn)
 {
     const mca_coll_han_input_t input = input_of(HAN_SCAN, nodes, ppn, 8);
@@ -470,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_pick_beside_the_fallback),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),

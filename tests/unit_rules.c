@@ -136,7 +136,7 @@ static void test_every_field_is_read(void **state)
 {
     mca_coll_han_rules_t rules
         = parse_rule("allreduce nodes=2-8 ppn=3- bytes=24K-2M order=scattered : algorithm=ring fs=128K depth=7 "
-                     "imod=libnbc smod=sm ibalg=pipeline iralg=chain ibs=16K irs=3 sbalg=binary lanes=4");
+                     "imod=libnbc smod=sm ibalg=pipeline iralg=chain ibs=16K irs=3 sbalg=binary lanes=4 groups=9");
     const mca_coll_han_rule_t *rule = rules.rules;
 
     (void) state;
@@ -161,6 +161,7 @@ static void test_every_field_is_read(void **state)
     assert_int_equal(3, rule->params.irs);
     assert_int_equal(ADAPT_TREE_BINARY, rule->params.sbalg);
     assert_int_equal(4, rule->params.lanes);
+    assert_int_equal(9, rule->params.groups);
     mca_coll_han_rules_free(&rules);
 }
 
@@ -184,6 +185,7 @@ static void test_what_is_missing_has_its_default(void **state)
     assert_int_equal(0, rule->params.irs);
     assert_int_equal(ADAPT_TREE_AUTO, rule->params.sbalg);
     assert_int_equal(1, rule->params.lanes);
+    assert_int_equal(0, rule->params.groups);
     mca_coll_han_rules_free(&rules);
 }
 
@@ -290,7 +292,7 @@ static void test_a_rule_written_and_read_is_the_same_rule(void **state)
 {
     static const char *const more[] = {
         ("allreduce nodes=2-8 ppn=3- bytes=24K-2M order=scattered : algorithm=ring fs=128K depth=7 imod=libnbc smod=sm "
-         "ibalg=pipeline iralg=chain ibs=16K irs=3 sbalg=binary lanes=4"),
+         "ibalg=pipeline iralg=chain ibs=16K irs=3 sbalg=binary lanes=4 groups=9"),
         "* nodes=* ppn=1 bytes=0-1 order=consecutive : algorithm=auto",
         "bcast,scan nodes=3 ppn=1-2 bytes=0- : algorithm=fallback ibs=1G irs=0",
     };
@@ -371,7 +373,7 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
           "\"fs\" is no field before the colon; accepted: nodes, ppn, bytes, order" },
         { HEAD LINE " nodes=4", 2,
           "\"nodes\" is no field behind the colon; accepted: algorithm, fs, depth, imod, smod, ibalg, iralg, ibs, irs, "
-          "sbalg, lanes" },
+          "sbalg, lanes, groups" },
         { HEAD LINE " ibs 4K", 2, "\"ibs\" is not NAME=VALUE; names; accepted: algorithm, fs" },
         { HEAD LINE " =4", 2, "\"\" is no field behind the colon" },
         { HEAD LINE " ibs=", 2, "ibs=; accepted: a number from 0 to 1073741824; K, M, G may follow a number" },
@@ -400,7 +402,7 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
           "form=i; accepted: *, blocking, nonblocking, persistent" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K : algorithm=teee", 2, "algorithm=teee; accepted: auto, fallback, simple" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K : algorithm=ring", 2,
-          "algorithm=ring does not do bcast; accepted: auto, fallback, simple, pipeline, tree" },
+          "algorithm=ring does not do bcast; accepted: auto, fallback, simple, pipeline, tree, groups" },
         { HEAD "allreduce,bcast nodes=4 ppn=4 bytes=1K : algorithm=ring", 2, "algorithm=ring does not do bcast" },
         { HEAD "bcast nodes=0 ppn=4 bytes=1K : algorithm=tree", 2,
           "nodes=0; accepted: *, N, N-, or N-M where N is at most M, N and M from 1 to 2147483647" },
@@ -835,8 +837,6 @@ static void test_the_built_in_rules_serve_every_call(void **state)
 
 /* ---- decisions ---- */
 
-static const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
-
 static mca_coll_han_params_t decide(const char *line, const mca_coll_han_input_t *input,
                                     const mca_coll_han_settings_t *settings)
 {
@@ -888,7 +888,7 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
     for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) * HAN_COLLECTIVE_COUNT * HAN_FORM_COUNT * 8 * 3; ++i) {
         size_t rest = i;
         mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) (rest % HAN_COLLECTIVE_COUNT));
-        mca_coll_han_settings_t settings = unset;
+        mca_coll_han_settings_t settings = mca_coll_han_unset;
         mca_coll_han_params_t params;
 
         rest /= HAN_COLLECTIVE_COUNT;
@@ -916,7 +916,7 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
 static void test_a_rule_decides_where_the_user_has_set_nothing(void **state)
 {
     const mca_coll_han_input_t input = input_of(4, 4, 1 << 20);
-    const mca_coll_han_params_t params = decide(LINE " ibalg=chain ibs=2K sbalg=binary", &input, &unset);
+    const mca_coll_han_params_t params = decide(LINE " ibalg=chain ibs=2K sbalg=binary", &input, &mca_coll_han_unset);
 
     (void) state;
     assert_int_equal(HAN_TREE, params.algorithm);
@@ -929,7 +929,7 @@ static void test_a_rule_decides_where_the_user_has_set_nothing(void **state)
 static void test_what_the_user_has_set_wins(void **state)
 {
     mca_coll_han_input_t input = input_of(4, 4, 1 << 20);
-    mca_coll_han_settings_t settings = unset;
+    mca_coll_han_settings_t settings = mca_coll_han_unset;
     mca_coll_han_params_t params;
 
     (void) state;
@@ -938,23 +938,53 @@ static void test_what_the_user_has_set_wins(void **state)
     assert_true(HAN_TREE == params.algorithm && 4096 == params.ibs && 4096 == params.irs && 4096 == params.fs);
     assert_string_equal("segment size set by the user", params.why);
 
-    settings = unset;
+    settings = mca_coll_han_unset;
     settings.algorithm = HAN_FALLBACK;
     params = decide(LINE, &input, &settings);
     assert_int_equal(HAN_FALLBACK, params.algorithm);
     assert_string_equal("algorithm set by the user", params.why);
 
-    settings = unset;
+    settings = mca_coll_han_unset;
     settings.up_module = 0;
     settings.low_module = 2;
     params = decide(LINE, &input, &settings);
     assert_true(HAN_PIPELINE == params.algorithm && HAN_LIBNBC == params.imod && HAN_BASIC == params.smod);
 
-    settings = unset;
+    settings = mca_coll_han_unset;
     settings.lanes = 2;
     input.collective = HAN_ALLREDUCE;
     params = decide("allreduce nodes=4 ppn=4 bytes=* : algorithm=ring lanes=4", &input, &settings);
     assert_true(HAN_RING == params.algorithm && 2 == params.lanes);
+}
+
+/* The square root of the ranks, rounded up; a wish for a number is one for the algorithm. */
+static void test_groups_are_as_many_as_each_has_ranks(void **state)
+{
+    static const struct {
+        int nodes, ppn, groups;
+    } rows[] = { { 2, 1, 2 }, { 4, 1, 2 }, { 4, 4, 4 }, { 17, 1, 5 }, { 512, 64, 182 } };
+    mca_coll_han_settings_t settings = mca_coll_han_unset;
+    mca_coll_han_params_t params;
+    mca_coll_han_input_t input;
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        input = input_of(rows[i].nodes, rows[i].ppn, 1 << 20);
+        params = decide("bcast nodes=* ppn=* bytes=* : algorithm=groups", &input, &mca_coll_han_unset);
+        assert_true(HAN_GROUPS == params.algorithm && rows[i].groups == params.groups);
+        params = decide("bcast nodes=* ppn=* bytes=* : algorithm=groups groups=7", &input, &mca_coll_han_unset);
+        assert_int_equal(7, params.groups);
+    }
+    settings.groups = 3;
+    params = decide("bcast nodes=* ppn=* bytes=* : algorithm=tree groups=7", &input, &settings);
+    assert_true(HAN_GROUPS == params.algorithm && 3 == params.groups);
+    input.collective = HAN_REDUCE;
+    params = decide("reduce nodes=* ppn=* bytes=* : algorithm=groups ibalg=binary iralg=chain", &input,
+                    &mca_coll_han_unset);
+    assert_int_equal(ADAPT_TREE_CHAIN, params.ibalg);
+    input.adapt = false;
+    assert_int_equal(HAN_PIPELINE,
+                     decide("reduce nodes=* ppn=* bytes=* : algorithm=groups", &input, &mca_coll_han_unset).algorithm);
 }
 
 static void test_a_rule_that_does_not_serve_a_call_is_not_obeyed(void **state)
@@ -964,11 +994,11 @@ static void test_a_rule_that_does_not_serve_a_call_is_not_obeyed(void **state)
 
     (void) state;
     input.form = HAN_NONBLOCKING;
-    params = decide("bcast nodes=* ppn=* bytes=* : algorithm=pipeline", &input, &unset);
+    params = decide("bcast nodes=* ppn=* bytes=* : algorithm=pipeline", &input, &mca_coll_han_unset);
     assert_int_equal(HAN_TREE, params.algorithm);
     assert_string_equal("the algorithm does not serve this call", params.why);
     input.adapt = false;
-    params = decide("bcast nodes=* ppn=* bytes=* : algorithm=pipeline", &input, &unset);
+    params = decide("bcast nodes=* ppn=* bytes=* : algorithm=pipeline", &input, &mca_coll_han_unset);
     assert_int_equal(HAN_FALLBACK, params.algorithm);
     assert_int_equal(HAN_LIBNBC, params.imod);
 }
@@ -978,9 +1008,9 @@ static void test_the_tree_inside_a_node_is_low_where_there_are_many_ranks(void *
     mca_coll_han_input_t input = input_of(4, 8, 1);
 
     (void) state;
-    assert_int_equal(ADAPT_TREE_LINEAR, decide(LINE, &input, &unset).sbalg);
+    assert_int_equal(ADAPT_TREE_LINEAR, decide(LINE, &input, &mca_coll_han_unset).sbalg);
     input.ppn = 9;
-    assert_int_equal(ADAPT_TREE_KNOMIAL, decide(LINE, &input, &unset).sbalg);
+    assert_int_equal(ADAPT_TREE_KNOMIAL, decide(LINE, &input, &mca_coll_han_unset).sbalg);
 }
 
 static void test_a_reduction_takes_the_tree_of_ir(void **state)
@@ -991,11 +1021,11 @@ static void test_a_reduction_takes_the_tree_of_ir(void **state)
     (void) state;
     input.collective = HAN_REDUCE;
     params = decide("reduce nodes=4 ppn=4 bytes=* : algorithm=tree ibalg=binary ibs=1K iralg=chain irs=2K", &input,
-                    &unset);
+                    &mca_coll_han_unset);
     assert_true(ADAPT_TREE_CHAIN == params.ibalg && 2048 == params.ibs);
     input.collective = HAN_ALLREDUCE;
     params = decide("allreduce nodes=4 ppn=4 bytes=* : algorithm=tree ibalg=binary ibs=1K iralg=chain irs=2K", &input,
-                    &unset);
+                    &mca_coll_han_unset);
     assert_true(ADAPT_TREE_BINARY == params.ibalg && 1024 == params.ibs);
 }
 
@@ -1004,9 +1034,10 @@ static void test_lanes_are_limited_by_what_is_there(void **state)
     mca_coll_han_input_t input = input_of(4, 3, 1 << 20);
 
     (void) state;
-    assert_int_equal(1, decide(LINE " lanes=8", &input, &unset).lanes);
+    assert_int_equal(1, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
     input.collective = HAN_REDUCE;
-    assert_int_equal(3, decide("reduce nodes=4 ppn=4 bytes=* : algorithm=tree lanes=8", &input, &unset).lanes);
+    assert_int_equal(
+        3, decide("reduce nodes=4 ppn=4 bytes=* : algorithm=tree lanes=8", &input, &mca_coll_han_unset).lanes);
 }
 
 int main(void)
@@ -1045,6 +1076,7 @@ int main(void)
         cmocka_unit_test(test_the_tree_inside_a_node_is_low_where_there_are_many_ranks),
         cmocka_unit_test(test_a_reduction_takes_the_tree_of_ir),
         cmocka_unit_test(test_lanes_are_limited_by_what_is_there),
+        cmocka_unit_test(test_groups_are_as_many_as_each_has_ranks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,8 +161,7 @@ static const mca_coll_han_rule_t *explain_table(const mca_coll_han_rules_t *rule
 /* What comes of the rule, for a user who has set nothing. */
 static void explain_decision(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
-    static const mca_coll_han_settings_t unset = { HAN_AUTO, 0, HAN_AUTO, HAN_AUTO, 0 };
-    const mca_coll_han_params_t params = mca_coll_han_decide(input, &rule->params, &unset);
+    const mca_coll_han_params_t params = mca_coll_han_decide(input, &rule->params, &mca_coll_han_unset);
     char text[HAN_RULES_TEXT];
 
     printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
