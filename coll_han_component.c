@@ -75,7 +75,6 @@ static int register_algorithm(mca_coll_han_collective_t id, int *storage)
                                       mca_coll_han_algorithms[i].help);
         }
     }
-    *storage = HAN_AUTO;
     snprintf(name, sizeof(name), "%s_algorithm", collective);
     return coll_variable_choice(&mca_coll_han_component.super.collm_version, name, help, values, storage);
 }
@@ -96,33 +95,39 @@ static const int settable[HAN_COLLECTIVE_COUNT] = {
     [HAN_EXSCAN] = SEGMENTS,
 };
 
+/* What of a collective is a number; 0: HAN chooses. */
+static const struct {
+    int which;
+    const char *name;
+    const char *help; /* "%s" is the collective */
+    int most;
+    size_t place; /* in the settings */
+} numbers[] = {
+    { SEGMENTS, "segsize", "Segment size of %s in packed bytes; 0: HAN chooses", 1 << 30,
+      offsetof(mca_coll_han_settings_t, segsize) },
+    { LANES, "lanes",
+      "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of what is moved; 0: HAN "
+      "chooses",
+      HAN_MOST_LANES, offsetof(mca_coll_han_settings_t, lanes) },
+    { GROUPS, "groups", "Groups of consecutive ranks in %s; asks for algorithm groups; 0: HAN chooses", INT_MAX,
+      offsetof(mca_coll_han_settings_t, groups) },
+};
+
 static int register_collective(mca_coll_han_collective_t id, mca_coll_han_settings_t *settings)
 {
-    const mca_base_component_t *self = &mca_coll_han_component.super.collm_version;
     const char *collective = mca_coll_han_collective_names[id];
     char name[64], help[160];
-    int rc = register_algorithm(id, &settings->algorithm);
+    int rc;
 
-    settings->segsize = settings->lanes = settings->groups = 0;
-    settings->up_module = settings->low_module = HAN_AUTO;
-    if (OMPI_SUCCESS == rc && 0 != (SEGMENTS & settable[id])) {
-        snprintf(name, sizeof(name), "%s_segsize", collective);
-        snprintf(help, sizeof(help), "Segment size of %s in packed bytes; 0: HAN chooses", collective);
-        rc = coll_variable_number(self, name, help, 0, 1 << 30, &settings->segsize);
-    }
-    if (OMPI_SUCCESS == rc && 0 != (LANES & settable[id])) {
-        snprintf(name, sizeof(name), "%s_lanes", collective);
-        snprintf(help, sizeof(help),
-                 "Ranks of a node that talk to other nodes in %s by tree or ring, each for a part of what is moved; "
-                 "0: HAN chooses",
-                 collective);
-        rc = coll_variable_number(self, name, help, 0, HAN_MOST_LANES, &settings->lanes);
-    }
-    if (OMPI_SUCCESS == rc && 0 != (GROUPS & settable[id])) {
-        snprintf(name, sizeof(name), "%s_groups", collective);
-        snprintf(help, sizeof(help), "Groups of consecutive ranks in %s; asks for algorithm groups; 0: HAN chooses",
-                 collective);
-        rc = coll_variable_number(self, name, help, 0, INT_MAX, &settings->groups);
+    *settings = mca_coll_han_unset;
+    rc = register_algorithm(id, &settings->algorithm);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && OMPI_SUCCESS == rc; ++i) {
+        if (0 != (numbers[i].which & settable[id])) {
+            snprintf(name, sizeof(name), "%s_%s", collective, numbers[i].name);
+            snprintf(help, sizeof(help), numbers[i].help, collective);
+            rc = coll_variable_number(&mca_coll_han_component.super.collm_version, name, help, 0, numbers[i].most,
+                                      (int *) ((char *) settings + numbers[i].place));
+        }
     }
     for (int level = HAN_LOW; level < HAN_LEVEL_COUNT && 0 != (MODULES & settable[id]) && OMPI_SUCCESS == rc; ++level) {
         rc = register_module(collective, (mca_coll_han_level_id_t) level,

@@ -291,15 +291,36 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
 }
 
 /* Leaders of nodes, and from each to the ranks of its node (`below`) one by one. */
+static struct trees trees_of_nodes(const struct call *call, bool below)
+{
+    return (struct trees){ .up = shape_of(call->tree, call->nodes),
+                           .low = shape_of(ADAPT_TREE_LINEAR, below ? call->ppn : 1),
+                           .groups = call->nodes,
+                           .members = below ? call->ranks - call->nodes : 0,
+                           .at = HAN_LOW };
+}
+
 static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
 {
-    const struct trees trees = { .up = shape_of(call->tree, call->nodes),
-                                 .low = shape_of(ADAPT_TREE_LINEAR, below ? call->ppn : 1),
-                                 .groups = call->nodes,
-                                 .members = below ? call->ranks - call->nodes : 0,
-                                 .at = HAN_LOW };
+    const struct trees trees = trees_of_nodes(call, below);
 
     return along_trees(call, &trees, bytes, segment, then);
+}
+
+/* A whole call: down the trees, up, or up and down. */
+static struct cost over_trees(const struct call *call, struct trees trees)
+{
+    const uint64_t reduce = call->machine->reduce;
+
+    switch (call->input->collective) {
+    case HAN_BCAST:
+        return along_trees(call, &trees, call->bytes, call->segment, 0);
+    case HAN_REDUCE:
+        return along_trees(call, &trees, call->bytes, call->segment, reduce);
+    default:
+        return both(along_trees(call, &trees, call->bytes, call->segment, reduce),
+                    along_trees(call, &trees, call->bytes, call->segment, 0));
+    }
 }
 
 /*
@@ -439,13 +460,10 @@ static struct cost with_tree(const struct call *call)
 
     switch (call->input->collective) {
     case HAN_BCAST:
-        return along_tree(call, bytes, call->segment, 0, true);
     case HAN_REDUCE:
-        return along_tree(call, bytes, call->segment, reduce, true);
     case HAN_ALLREDUCE:
     case HAN_BARRIER:
-        return both(along_tree(call, bytes, call->segment, reduce, true),
-                    along_tree(call, bytes, call->segment, 0, true));
+        return over_trees(call, trees_of_nodes(call, true));
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         return along_many(call, along_tree(call, bytes, call->segment, reduce, true), bytes, call->ranks,
@@ -461,15 +479,12 @@ static struct cost with_groups(const struct call *call)
     const uint64_t wanted
         = (uint64_t) (0 == call->params->groups ? mca_coll_han_groups_for(call->input) : call->params->groups);
     const uint64_t groups = min(wanted, call->ranks), members = divide(call->ranks, groups);
-    const struct trees trees = { .up = shape_of(call->tree, groups),
-                                 .low = shape_of(call->tree, members),
-                                 .groups = groups,
-                                 .members = call->ranks - groups,
-                                 .at = call->input->in_order && members <= call->ppn ? HAN_LOW : HAN_UP };
-    const struct cost down = along_trees(call, &trees, call->bytes, call->segment, 0),
-                      up = along_trees(call, &trees, call->bytes, call->segment, call->machine->reduce);
 
-    return HAN_BCAST == call->input->collective ? down : HAN_REDUCE == call->input->collective ? up : both(up, down);
+    return over_trees(call, (struct trees){ .up = shape_of(call->tree, groups),
+                                            .low = shape_of(call->tree, members),
+                                            .groups = groups,
+                                            .members = call->ranks - groups,
+                                            .at = call->input->in_order && members <= call->ppn ? HAN_LOW : HAN_UP });
 }
 
 /* As many trees as nodes, each with its block up and down. */

@@ -157,15 +157,15 @@ int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const
                            const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT];
-    mca_coll_adapt_how_t how = { .segment_size = params->ibs, .sends = HAN_SENDS, .recvs = HAN_RECVS };
     const bool groups = HAN_GROUPS == params->algorithm;
+    mca_coll_adapt_how_t how = { .kind = params->ibalg,
+                                 .degree = HAN_RADIX,
+                                 .groups = groups ? params->groups : 1,
+                                 .segment_size = params->ibs,
+                                 .sends = HAN_SENDS,
+                                 .recvs = HAN_RECVS };
     int rc = OMPI_SUCCESS;
 
-    if (groups) {
-        how.kind = params->ibalg;
-        how.degree = HAN_RADIX;
-        how.groups = params->groups;
-    }
     if (NULL != call->op && !ompi_op_is_commute(call->op)) {
         if (!groups || !module->adapt->trees[how.kind].in_order) {
             how.kind = 0 == params->ibs ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;

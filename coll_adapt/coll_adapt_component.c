@@ -41,15 +41,6 @@ static const mca_coll_adapt_settings_t defaults[ADAPT_COLLECTIVE_COUNT] = {
     [ADAPT_BARRIER] = { ADAPT_TREE_AUTO, 1, 0, 0, 1, 2 },
 };
 
-static int register_number(const char *collective, const char *what, const char *help, int minimum, int maximum,
-                           int *storage)
-{
-    char name[64];
-
-    snprintf(name, sizeof(name), "%s_%s", collective, what);
-    return coll_variable_number(&mca_coll_adapt_component.super.collm_version, name, help, minimum, maximum, storage);
-}
-
 /* The trees; a user cannot give the topology-aware one its groups. */
 static int register_algorithm(mca_coll_adapt_collective_t collective, int *storage)
 {
@@ -72,32 +63,34 @@ static int register_algorithm(mca_coll_adapt_collective_t collective, int *stora
                                 "The algorithm; auto: by size and operation", values, storage);
 }
 
+/* What of a collective is a number. */
+static const struct {
+    const char *name, *help;
+    int least, most;
+    size_t place; /* in the settings */
+} numbers[] = {
+    { "groups", "Groups of consecutive ranks, each with a tree of its own, and one of their leaders", 1, INT_MAX,
+      offsetof(mca_coll_adapt_settings_t, groups) },
+    { "segment_size", "Segment size in bytes; 0: the message whole", 0, 1 << 30,
+      offsetof(mca_coll_adapt_settings_t, segment_size) },
+    { "segments", "Where not 0: that many segments, whatever the message's size", 0, 1 << 20,
+      offsetof(mca_coll_adapt_settings_t, segments) },
+    { "max_send_requests", "Sends under way to each peer", 1, 1024,
+      offsetof(mca_coll_adapt_settings_t, max_send_requests) },
+    { "max_recv_requests", "Receives posted for each peer; more than sends, so that no message comes unexpected", 1,
+      2048, offsetof(mca_coll_adapt_settings_t, max_recv_requests) },
+};
+
 static int register_collective(mca_coll_adapt_collective_t collective, mca_coll_adapt_settings_t *settings)
 {
-    const char *name = mca_coll_adapt_collective_names[collective];
     int rc = register_algorithm(collective, &settings->algorithm);
 
-    if (OMPI_SUCCESS == rc) {
-        rc = register_number(name, "groups",
-                             "Groups of consecutive ranks, each with a tree of its own, and one of their leaders", 1,
-                             INT_MAX, &settings->groups);
-    }
-    if (OMPI_SUCCESS == rc) {
-        rc = register_number(name, "segment_size", "Segment size in bytes; 0: the message whole", 0, 1 << 30,
-                             &settings->segment_size);
-    }
-    if (OMPI_SUCCESS == rc) {
-        rc = register_number(name, "segments", "Where not 0: that many segments, whatever the message's size", 0,
-                             1 << 20, &settings->segments);
-    }
-    if (OMPI_SUCCESS == rc) {
-        rc = register_number(name, "max_send_requests", "Sends under way to each peer", 1, 1024,
-                             &settings->max_send_requests);
-    }
-    if (OMPI_SUCCESS == rc) {
-        rc = register_number(name, "max_recv_requests",
-                             "Receives posted for each peer; more than sends, so that no message comes unexpected", 1,
-                             2048, &settings->max_recv_requests);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && OMPI_SUCCESS == rc; ++i) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "%s_%s", mca_coll_adapt_collective_names[collective], numbers[i].name);
+        rc = coll_variable_number(&mca_coll_adapt_component.super.collm_version, name, numbers[i].help,
+                                  numbers[i].least, numbers[i].most, (int *) ((char *) settings + numbers[i].place));
     }
     return rc;
 }
