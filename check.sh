@@ -171,6 +171,7 @@ set_apart() {
 # the time that a short job takes.  What a test asks for by options of mpirun wins.
 start_quickly() {
     export OMPI_MCA_pml=${OMPI_MCA_pml-ob1} HWLOC_PLUGINS_PATH=${HWLOC_PLUGINS_PATH-$logs/tmp}
+    export HWLOC_COMPONENTS=${HWLOC_COMPONENTS--linux:pci,-linux:io}
 }
 
 # ---------------------------------------------------------------- lines
