@@ -14,6 +14,7 @@ HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 readonly LIMIT=300                  # seconds for one command
 readonly RIGHT='[0-9]+ collectives are right'
+readonly VERBOSE=(--mca coll_han_verbose 2 --mca coll_han_machine none)  # a line for each call, and none of a machine
 
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
@@ -34,44 +35,54 @@ test_shown() {                      # test_shown COMPONENT
         grep -qE "MCA coll: $1 \(.*Component v0\.1\.0\)" "$tmp/out"
 }
 
-# ours yes|no OPTIONS...: whether the bcast of a program goes through HAN.
-test_takes_ours() {
+# Whether a program's bcast goes through HAN; all collectives are there in any case, and nobody else says anything.
+test_takes_ours() {                 # test_takes_ours yes|no OPTIONS...
     local wanted=$1 ours=no
     shift
-    run "$@" --mca coll_han_verbose 2 -- "$tmp/load_collectives" || return 1
+    run "$@" "${VERBOSE[@]}" -- "$tmp/load_collectives" || return 1
     ! said 'coll:han: .*bcast, 4 bytes' || ours=yes
-    [[ $ours == "$wanted" ]] && grep -qE "^$RIGHT$" "$tmp/out"
-}
-
-# Nothing of ours is loaded, where it is the distribution's turn.
-test_all_collectives() {
-    run "$@" -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && [[ ! -s $tmp/err ]]
+    [[ $ours == "$wanted" ]] && grep -qE "^$RIGHT$" "$tmp/out" && ! grep -qv 'coll:han: ' "$tmp/err"
 }
 
 # ---------------------------------------------------------------- values
 
-# One line of one rank, which names the variable and the value and lists what
-# is accepted; and the program runs as without.
-test_bad_value() {                  # test_bad_value VARIABLE VALUE ACCEPTED
-    run --mca "$1" "$2" -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" &&
-        [[ $(wc -l <"$tmp/err") == 1 ]] && said "$1: \"?$2\"? .*accepted: .*$3"
+# Each line of a table is a test, with a parameter that the user sets.  Those that stand together are set in one job,
+# `lines`, which ends with `job`; CHECK looks at what the job has said of one.
+each_of_jobs() {                    # each_of_jobs PROGRAM BEHAVIOUR CHECK [mpirun option]... <NAME VALUE PATTERN
+    local program=$1 behaviour=$2 check=$3 name value pattern line job
+    local -a lines=() options=("${@:4}")
+    while read -r name value pattern; do
+        if [[ -n $name ]]; then
+            lines+=("$name $value $pattern")
+            options+=(--mca "$name" "$value")
+            continue
+        fi
+        job=0
+        run "${options[@]}" -- "$tmp/$program" || job=$?
+        for line in "${lines[@]}"; do
+            read -r name value pattern <<<"$line"
+            t_check "$name $value$behaviour" "$check" "$name" "$value" "$pattern"
+        done
+        lines=() options=("${@:4}")
+    done < <(cat; echo)
+}
+
+# The program runs as without, and one rank has said one line of each.
+said_once_each() {
+    ((job == 0)) && grep -qE "^$RIGHT$" "$tmp/out" && [[ $(wc -l <"$tmp/err") == "${#lines[@]}" ]]
+}
+
+test_bad_value() {                  # test_bad_value NAME VALUE ACCEPTED
+    said_once_each && said "$1: \"?$2\"? .*accepted: .*$3"
 }
 
 test_all_bad_values() {
-    local variable value accepted
-    while read -r variable value accepted; do
-        t_check "$variable $value: one line lists what is accepted, the default is used" \
-            test_bad_value "$variable" "$value" "$accepted"
-    done <<'END'
+    each_of_jobs load_collectives ': one line lists what is accepted, the default is used' test_bad_value <<'END'
 coll_han_bcast_algorithm ring auto \(-1\), fallback \(0\), simple \(1\), pipeline \(2\), tree \(3\), groups \(8\); the default
 coll_han_alltoallv_algorithm 6 auto \(-1\), fallback \(0\), exchange \(5\); the default
 coll_han_bcast_up_module foo libnbc \(0\), adapt \(1\)
-coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
 coll_han_bcast_low_module foo tuned \(0\), sm \(1\), basic \(2\), solo \(3\)
-coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
 coll_han_bcast_segsize 64X a number from 0 to 1073741824; K, M, G may follow; the default
-coll_han_bcast_segsize -5 a number from 0 to
-coll_han_bcast_segsize 99999999999 a number from 0 to
 coll_han_reduce_groups -1 a number from 0 to
 coll_han_priority abc a number from
 coll_han_verbose -1 a number from 0 to 100; the default
@@ -83,13 +94,27 @@ coll_solo_bcast_algorithm slices auto \(-1\), fallback \(0\), copy \(1\), single
 coll_solo_single_copy maybe off \(0\), on \(1\)
 coll_solo_segment_size 100 a number from 256 to
 coll_solo_max_memory -1 a number from 0 to
+
+coll_han_bcast_up_module 7 libnbc \(0\), adapt \(1\)
+coll_han_bcast_low_module 9 tuned \(0\), sm \(1\), basic \(2\)
+coll_han_bcast_segsize -5 a number from 0 to
+
+coll_han_bcast_segsize 99999999999 a number from 0 to
 END
 }
 
-# A name that is none: one line of one rank, with the name that is like it, if one is.
-test_unused() {                     # test_unused NAME HINT
-    run --mca "$1" 1 -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" && [[ $(wc -l <"$tmp/err") == 1 ]] &&
-        said "coll:[a-z]*: $1 is not used, for there is no such parameter; ${2}accepted: what ompi_info "
+# A name that is none: one line, with the name that is like it, if one is.
+test_unused() {                     # test_unused NAME VALUE HINT
+    said_once_each && said "coll:[a-z]*: $1 is not used, for there is no such parameter; ${3:+$3 }accepted: what ompi_info "
+}
+
+test_all_unused() {
+    each_of_jobs load_collectives ', a name that is none: one line, with the name that is meant' test_unused <<'END'
+coll_han_bcast_algoritm 1 is it coll_han_bcast_algorithm\?
+coll_adapt_priorty 1 is it coll_adapt_priority\?
+coll_solo_start_at 1 is it coll_solo_start\?
+coll_han_go_faster 1
+END
 }
 
 # With the lines of a file that Open MPI reads for the user.
@@ -105,31 +130,38 @@ test_unused_in_file() {
         said "coll:han: $tmp/home/.openmpi/mca-params.conf:3: coll_han_bcast_algoritm is not used, .*; is it coll_han_bcast_algorithm\? "
 }
 
-test_obeyed() {                     # test_obeyed VARIABLE VALUE PATTERN
-    run --mca "$1" "$2" --mca coll_han_verbose 2 -- "$tmp/load_mpi_t" && said "bcast, 100000 bytes: .*$3"
+test_obeyed() {                     # test_obeyed NAME VALUE PATTERN
+    ((job == 0)) && said "bcast, 100000 bytes: .*$3"
 }
 
 test_all_good_values() {
-    local variable value pattern
-    while read -r variable value pattern; do
-        t_check "$variable $value is obeyed" test_obeyed "$variable" "$value" "$pattern"
-    done <<'END'
+    each_of_jobs load_mpi_t ' is obeyed' test_obeyed --mca coll_han_verbose 2 <<'END'
 coll_han_bcast_up_module libnbc up libnbc
-coll_han_bcast_up_module 0 up libnbc
-coll_han_bcast_up_module adapt up adapt
-coll_han_bcast_up_module 1 up adapt
 coll_han_bcast_low_module tuned low tuned
-coll_han_bcast_low_module 0 low tuned
-coll_han_bcast_low_module sm low sm
-coll_han_bcast_low_module 1 low sm
-coll_han_bcast_low_module basic low basic
-coll_han_bcast_low_module 2 low basic
-coll_han_bcast_low_module solo low solo
-coll_han_bcast_low_module 3 low solo
 coll_han_bcast_segsize 4096 25 of 4096 bytes
+
+coll_han_bcast_up_module 0 up libnbc
+coll_han_bcast_low_module 0 low tuned
 coll_han_bcast_segsize 4k 25 of 4096 bytes
+
+coll_han_bcast_up_module adapt up adapt
+coll_han_bcast_low_module sm low sm
+
+coll_han_bcast_up_module 1 up adapt
+coll_han_bcast_low_module 1 low sm
+
+coll_han_bcast_low_module basic low basic
+
+coll_han_bcast_low_module 2 low basic
+
+coll_han_bcast_low_module solo low solo
+
+coll_han_bcast_low_module 3 low solo
+
 coll_han_bcast_algorithm groups groups, adapt's linear, groups: 2
+
 coll_han_bcast_groups 3 groups, adapt's linear, groups: 3
+coll_han_bcast_algorithm groups groups, adapt's linear, groups: 3
 END
 }
 
@@ -261,9 +293,25 @@ test_tells_sockets() {
 
 # Of every communicator once: the world and the ring of load_collectives.
 test_tells_once() {
-    run --mca coll_han_verbose 1 -- "$tmp/load_collectives" || return 1
+    grep -qE "^$RIGHT$" "$tmp/out" || return 1
     grep -o 'coll:han: .* ranks;' "$tmp/err" | sort | uniq -d >"$tmp/twice"
     [[ ! -s $tmp/twice ]] && said 'coll:han: MPI_COMM_WORLD ' && ! said 'bcast, [0-9]* bytes'
+}
+
+# Whose component it is, once.
+test_tells_version() {
+    [[ $(grep -c 'coll:han: this is HAN 0\.1\.0, not the component of that name that Open MPI brings$' "$tmp/err") == 1 ]]
+}
+
+test_tells_none_before() {
+    said 'coll:han: MPI_COMM_WORLD: measured in ' && ! said 'called before HAN'
+}
+
+test_verbose_1() {
+    run --mca coll_han_verbose 1 -- "$tmp/load_collectives"
+    t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
+    t_check "verbose 1 tells whose component it is" test_tells_version
+    t_check "verbose 1 tells of no other component where HAN is called" test_tells_none_before
 }
 
 test_tells_call() {                 # test_tells_call PATTERN OPTIONS...
@@ -273,20 +321,15 @@ test_tells_call() {                 # test_tells_call PATTERN OPTIONS...
         [[ $(grep -c 'bcast, 100000 bytes' "$tmp/err") == 1 ]] && said "$pattern"
 }
 
-# Whose component it is, once.
-test_tells_version() {
-    run --mca coll_han_verbose 1 -- "$tmp/load_collectives" &&
-        [[ $(grep -c 'coll:han: this is HAN 0\.1\.0, not the component of that name that Open MPI brings$' "$tmp/err") == 1 ]]
-}
-
 test_tells_declined() {             # test_tells_declined WHY OPTIONS...
     run "${@:2}" --mca coll_han_verbose 1 -- "$tmp/load_collectives" &&
         [[ $(grep -c "coll:han: MPI_COMM_WORLD (cid 0): 4 ranks; not used: $1$" "$tmp/err") == 1 ]] && ! said 'up: '
 }
 
-test_tells_called_before() {        # test_tells_called_before LINES PATTERN OPTIONS...
-    run "${@:3}" --mca coll_han_verbose 1 -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" &&
-        [[ $(grep -c 'called before HAN' "$tmp/err") == "$1" ]] && said "coll:han: MPI_COMM_WORLD: $2"
+test_tells_called_before() {
+    run --mca coll_tuned_priority 100 --mca coll_han_verbose 1 -- "$tmp/load_collectives" && grep -qE "^$RIGHT$" "$tmp/out" &&
+        [[ $(grep -c 'called before HAN' "$tmp/err") == 1 ]] &&
+        said 'coll:han: MPI_COMM_WORLD: another component is called before HAN for bcast, .*; priorities above [0-9]+ \(coll_han_priority\): .*tuned 100'
 }
 
 test_silent() {
@@ -308,23 +351,16 @@ export OMPI_MCA_mca_base_component_path=$components:SYS_DEFAULT
 t_check "ompi_info shows our han" test_shown han
 t_check "ompi_info shows our adapt" test_shown adapt
 t_check "ompi_info shows our solo" test_shown solo
-t_check "by default ours is taken, and says nothing" test_silent
+t_check "by default nothing is said" test_silent
 t_check "by default ours is taken" test_takes_ours yes
-t_check "--mca coll ^han switches it off" test_takes_ours no --mca coll ^han
-t_check "--mca coll_han_priority 0 switches it off" test_takes_ours no --mca coll_han_priority 0
-t_check "with --mca coll_han_priority 0 all collectives are there" test_all_collectives --mca coll_han_priority 0
-t_check "with --mca coll ^han all collectives are there" test_all_collectives --mca coll ^han
+t_check "--mca coll ^han switches it off, and all collectives are there" test_takes_ours no --mca coll ^han
+t_check "--mca coll_han_priority 0 switches it off, and all collectives are there" test_takes_ours no --mca coll_han_priority 0
 for list in han han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt; do
-    t_check "with --mca coll $list all collectives are there" test_all_collectives --mca coll "$list"
-    t_check "with --mca coll $list ours is taken" test_takes_ours yes --mca coll "$list"
+    t_check "with --mca coll $list ours is taken, and all collectives are there" test_takes_ours yes --mca coll "$list"
 done
 test_all_bad_values
-t_check "a parameter's name with a letter missing: one line, with the name" \
-    test_unused coll_han_bcast_algoritm 'is it coll_han_bcast_algorithm\? '
-t_check "the same in mca-params.conf, with file and line" test_unused_in_file
-t_check "the same of adapt" test_unused coll_adapt_priorty 'is it coll_adapt_priority\? '
-t_check "the same of solo" test_unused coll_solo_start_at 'is it coll_solo_start\? '
-t_check "a parameter that is like none: one line" test_unused coll_han_go_faster ''
+test_all_unused
+t_check "a name with a letter missing in mca-params.conf: one line, with file and line" test_unused_in_file
 test_all_good_values
 t_check "values that end with a carriage return are taken without it" test_carriage_returns
 test_mpi_t
@@ -334,12 +370,9 @@ t_check "verbose 1 tells levels, groups and leaders of an even communicator" \
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
 t_check "verbose 1 tells of sockets" test_tells_sockets
-t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
-t_check "verbose 1 tells whose component it is" test_tells_version
+test_verbose_1
 t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
-t_check "verbose 1 tells what another component does instead" test_tells_called_before 1 \
-    'another component is called before HAN for bcast, .*; priorities above [0-9]+ \(coll_han_priority\): .*tuned 100' --mca coll_tuned_priority 100
-t_check "verbose 1 tells of no other component where HAN is called" test_tells_called_before 0 'measured in '
+t_check "verbose 1 tells what another component does instead" test_tells_called_before
 t_check "verbose 1 tells that HAN is switched off" test_tells_declined 'coll_han_priority is not above 0' --mca coll_han_priority 0
 t_check "verbose 2 tells of a call, and why" test_tells_call \
     'MPI_COMM_WORLD .*bcast, 100000 bytes: [a-z ]+, up .*, low .*, segments: [0-9]+ of [0-9]+ bytes.*\(the cost model\)' --mca coll_han_start 0
