@@ -220,14 +220,20 @@ test_bad_machines() {
 
 # ---------------------------------------------------------------- refused
 
-# One line of one rank, and the program runs as without the file.
+# One line of one rank, and the program runs as without the file: the machine is measured, and the model chooses.  (That
+# nothing else is said where nobody asks is a test of its own.)
 test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
     local file=$1 pattern=$2
     shift 2
-    run --mca "$file_variable" "$file" "$@" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
-        said "coll:han: $pattern; HAN goes on without it$" || return 1
-    run --mca "$file_variable" "$file" "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- &&
+    run --mca "$file_variable" "$file" "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' &&
+        [[ $(grep -c 'coll:han: .*; HAN goes on without it$' "$tmp/err") == 1 ]] && said "coll:han: $pattern; HAN goes on without it$" &&
         after world bcast | grep -qF "$MODEL" && after part ibcast | grep -qF "$MODEL" && said 'the machine that was measured is used:'
+}
+
+# Where nobody has asked for more.
+test_refused_in_a_line() {          # test_refused_in_a_line FILE
+    run --mca "$file_variable" "$1" -- && said '^all right$' && [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] &&
+        said 'coll:han: .*; HAN goes on without it$'
 }
 
 # One line of one rank, and the program does not run.
@@ -253,6 +259,7 @@ test_told_on_one_node() {           # test_told_on_one_node RANKS
 test_all_bad() {
     local node
     test_bad "a missing file" "$tmp/none" "$tmp/none on $cluster-n0: it cannot be read \(No such.*accepted: a readable file"
+    t_check "a missing file: nothing else is said" test_refused_in_a_line "$tmp/none"
     test_bad "a folder" "$tmp" "$tmp on $cluster-n0: it is not a file but a folder; accepted: a text file"
     rules "$tmp/bad" "${GOOD[@]}" 'reduce nodes=2 ppn=2 bytes=8 : algorithm=treee'
     test_bad "a bad line" "$tmp/bad" "$tmp/bad:4: algorithm=treee; accepted: auto, fallback, simple, .*"
@@ -268,6 +275,7 @@ test_all_bad() {
     rules "$tmp/$cluster-n1/differs" "${OTHER[@]}"
     test_bad "a file that is another one on the second node" differs \
         "differs on $cluster-n[01]: it is not what it is elsewhere; accepted: the same file on all nodes"
+    t_check "a file that is another one on the second node: nothing else is said" test_refused_in_a_line differs
     rules "$tmp/$cluster-n0/half" "${GOOD[@]}"
     test_bad "a file that is missing on the second node" half \
         "half on $cluster-n1: it cannot be read \(No such.*accepted: a readable file"
