@@ -262,3 +262,20 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     }
     return text;
 }
+
+int mca_coll_han_candidate_read(mca_coll_han_collective_t collective, const char *text, mca_coll_han_params_t *params,
+                                mca_coll_han_text_error_t *error)
+{
+    mca_coll_han_rules_t rules;
+    char line[512];
+
+    snprintf(line, sizeof(line), "han-rules %d\n%s nodes=* ppn=* bytes=* : algorithm=%.400s", HAN_RULES_VERSION,
+             mca_coll_han_collective_names[collective], text);
+    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), error)) {
+        return -1;
+    }
+    *params = rules.rules[0].params;
+    params->why = NULL;
+    mca_coll_han_rules_free(&rules);
+    return 0;
+}

@@ -7,6 +7,7 @@
 #define MCA_COLL_HAN_CANDIDATES_H
 
 #include "coll_han_dynamic.h"
+#include "coll_han_text.h"
 
 /** What candidates are for. */
 typedef struct mca_coll_han_candidates_t {
@@ -29,5 +30,13 @@ enum { HAN_CANDIDATE_TEXT = 128 };
 /** "tree ibalg=binomial ibs=32768": the algorithm, and the fields of a rule that it reads. Returns text. */
 char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mca_coll_han_params_t *params,
                                   char text[HAN_CANDIDATE_TEXT]);
+
+/**
+ * The parameters that such a text stands for: what a rule says behind "algorithm=".
+ *
+ * @returns 0, or -1 and what is wrong
+ */
+int mca_coll_han_candidate_read(mca_coll_han_collective_t collective, const char *text, mca_coll_han_params_t *params,
+                                mca_coll_han_text_error_t *error);
 
 #endif

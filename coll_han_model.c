@@ -202,6 +202,9 @@ struct shape {
     uint64_t turns;       /* children that the last one to be reached waits for, on all levels together */
 };
 
+/* Chains that the root of that tree feeds: HAN_RADIX. */
+enum { CHAINS = 4 };
+
 static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
 {
     struct shape shape = { 0 };
@@ -214,6 +217,16 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
         return (struct shape){ .depth = 1, .root = size - 1, .turns = size - 2 };
     case ADAPT_TREE_PIPELINE:
         return (struct shape){ .depth = size - 1, .root = 1, .inner = 2 < size };
+    case ADAPT_TREE_CHAIN: /* four of them */
+        return (struct shape){ .depth = divide(size - 1, CHAINS),
+                               .root = min(size - 1, CHAINS),
+                               .inner = CHAINS + 1 < size,
+                               .turns = min(size - 1, CHAINS) - 1 };
+    case ADAPT_TREE_IN_ORDER_BINARY: /* from its first rank: one child, of which the tree is halved */
+        shape.depth = rounds_of(size, 2);
+        return (struct shape){
+            .depth = shape.depth, .root = 1, .inner = 3 < size ? 2 : 2 < size, .turns = shape.depth - 1
+        };
     case ADAPT_TREE_BINARY:
         shape.depth = rounds_of(size + 1, 2) - 1;
         return (struct shape){

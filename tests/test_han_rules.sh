@@ -107,6 +107,29 @@ test_model_in_turn() {
         printed 'decides  built-in rules:' && ! printed 'picks '
 }
 
+# A message of 4 KB takes a link of 25 MB/s longer than all else: of 16 ranks the root of a flat tree gets 15, in four groups 6.
+test_predicted() {
+    local -a call=(--machine "$tmp/cluster" --collective reduce --nodes 16 --ppn 1 --bytes 1M)
+    write cluster "${CLUSTER[@]}"
+    run 0 predict 'groups iralg=linear groups=1' 'groups iralg=linear groups=4' tree "${call[@]}" || return 1
+    awk 'NR == 1 { bad += !/^ +single, us in a row, us$/; next }
+        { time[NR] = $1; row[NR] = $2 }
+        END { exit bad || NR != 4 || time[2] != time[4] || !(2.2 < time[2] / time[3] && time[2] / time[3] < 2.6) || row[2] < 2 * row[3] }' "$tmp/out" ||
+        return 1
+    run 2 predict ring "${call[@]}" && told "'ring': algorithm=ring does not do reduce" &&
+        run 2 predict "${call[@]}" && told 'predict wants parameters' && run 2 predict tree --bytes 8 && told 'predict wants --collective' &&
+        run 1 predict tree "${call[@]}" --machine "$tmp/none" && told "$tmp/none: "
+}
+
+# The same by bench/groups.
+test_groups_predicted() {
+    write cluster "${CLUSTER[@]}"
+    "$HERE/../bench/groups" --model "$tmp/cluster" --program "$tool" --shapes 16x1,4x4:node --bytes 1M --trees linear,binomial \
+        --output "$tmp/groups" >"$tmp/out" 2>"$tmp/err" || return 1
+    printed 'reduce of 1 MB, 16x1 by slot, segments of 32K; by the model' && printed 'reduce of 1 MB, 4x4 by node, segments' &&
+        grep -qE '^linear .* 2\.[0-9]+ times as fast in 4 groups$' "$tmp/out" && [[ $(wc -l <"$tmp/groups.csv") == 17 ]]
+}
+
 # Of two candidates the model takes the better one by single calls, and the worse one in a row.
 readonly MEASURED=("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds")
 
@@ -303,6 +326,8 @@ t_check "explain tells of a bad file" run 1 explain "$tmp/none" --collective bca
 t_check "explain shows the model's best candidates" test_model_explained
 t_check "explain: the file decides, then the model, then the built-in rules" test_model_in_turn
 t_check "a machine that is wrong is told of, with its line" test_machine_refused
+t_check "predict tells what parameters take by the model" test_predicted
+t_check "bench/groups tells what groups do by the model" test_groups_predicted
 t_check "regret: what the model's picks take over the best" test_regret
 t_check "regret: 4x4, the picks take at most 1.1 of the best, in the mean" test_regret_measured 4x4 none 1.1 0.8 0.75 4
 t_check "regret: 8x2, the picks take at most 1.15 of the best, in the mean" test_regret_measured 8x2 none 1.15 0.8 0.82 8

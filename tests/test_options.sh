@@ -28,10 +28,11 @@ t_notes=("$tmp/out" "$tmp/err" "$tmp/started")
 # TOOL | what is wanted beside | options with values that are none
 readonly TABLE="
 bench/board      |  | --shapes 4y4;--shapes 1x4;--shapes 4x4:core;--rates fast!;--rates 0mbit;--rounds 0;--time 0;--time x;--collectives Bcast;--collectives bcst;--sizes 8:x;--from /none;--against /none;--candidates /none;--components /none;--bench /none;--output /dev/null/x
-bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--components /none;--program /none;--output /dev/null/x
+bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--only tree=x;--components /none;--program /none;--output /dev/null/x
 bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective bcst;--sizes x;--sizes 0;--calls x;--prefer hann;--max-slower x;--min-speedup x;--components /none;--bench /none;--output /dev/null/x
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
+bench/groups     |  | --shapes 4;--rates ,;--rounds 0;--collective alltoall;--bytes 8:x;--segment x;--trees ,;--groups 0;--model /none;--components /none;--program /none;--output /dev/null/x
 bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
 cluster/vcluster | up | --nodes 0;--nodes 201;--nodes x;--name a/b;--rate fast;--rate 0;--owner 0;--owner x;--fast
 cluster/vcluster | run --ppn 2 -- true | --name none;--name a/b;--ppn 0;--ppn 1025;--ppn 1,,2;--map core;--np 0;--np x;-np x;-n 0;--n x
@@ -52,7 +53,7 @@ tests/fuzz.sh    |  | --seconds 0;--seconds x
 # han_tune is in test_tune.sh: it wants several nodes.
 readonly PROGRAMS="
 tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--mode task --collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
-tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
+tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b;--only best
 bench/han_bench     |  | --collective bcst;bcst
 bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
@@ -60,6 +61,7 @@ bench/han_choices   |  | --machine;--fast;x
 bench/copy_rates    |  | 0;x;64X;--fast
 tune/han_rules      | explain --collective bcast --nodes 2 --ppn 2 --bytes 8 | --collective bcst;--nodes 0;--nodes x;--ppn 0;--bytes x;--order sideways;--form fast;--fast
 tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.machine | --show most;--shape 4y4;--shape 4x;--shape 0x4;--fast
+tune/han_rules      | predict tree --collective bcast --nodes 2 --ppn 2 --bytes 8 --machine ../tests/cluster.machine | --collective bcst;--nodes x;best
 tune/han_rules      |  | guess;check
 tune/han_report     |  | --fast;none
 "
@@ -151,11 +153,11 @@ test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
 }
 
 make_stubs
-for tool in bench/{board,candidates,compare,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+for tool in bench/{board,candidates,compare,groups,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(options_of "$TOP/$tool")
 done
-for tool in "$TOP"/bench/{board,candidates,compare,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
+for tool in "$TOP"/bench/{board,candidates,compare,groups,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
     "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_bench,beside,han_choices,copy_rates}; do
     t_check "${tool##*/} tells its version" test_version "$tool"
 done

@@ -652,6 +652,33 @@ shapes_and_rates_are_put_together() {
     says_once "candidates: --shapes '4': expected shapes"
 }
 
+# Beside the fallback, which is there always.
+only_what_is_named_is_timed() {
+    candidates -- --collectives bcast,reduce --bytes 4K --rounds 2 --quiet --only 'groups ibalg=pipeline groups=3' --only tree
+    ((status == 0)) || fail "exit code $status"
+    awk -F, '
+        NR > 1 { ++lines; bad += $10 != 0 || $12 != 2; seen[$5, $7] = 1 }
+        END {
+            exit bad || lines != 6 || !(("bcast", "groups ibalg=pipeline ibs=0 groups=3") in seen) ||
+                !(("reduce", "groups iralg=pipeline irs=0 groups=3") in seen) || !(("reduce", "tree iralg=linear irs=0") in seen)
+        }' "$tmp/table" || fail 'the table is not as it should be'
+}
+
+groups_are_measured_and_drawn() {
+    "$HERE/../bench/groups" --shapes 3x2 --rates none --bytes 4K,64K --trees linear,in_order_binary --rounds 1 \
+        --components "$build/components" --program "$build/tune/han_candidates" --output "$tmp/groups" >"$tmp/out" 2>&1 ||
+        fail "exit code $?"
+    cat "$tmp/groups.csv"
+    says 'reduce of 64 KB, 3x2 by slot, links none, segments of 32K; measured'
+    says 'linear +[0-9]+ +[0-9.]+x +[0-9.]+x   .*'
+    awk -F, '
+        NR > 1 { bad += NF != 11 || $10 != 0 || !($8 > 0) || !($9 > 0); seen[$5, $6, $7] = 1; ++lines }
+        END { exit bad || lines != 12 || !((65536, "in_order_binary", 4) in seen) }' "$tmp/groups.csv" || fail 'groups.csv'
+    ! command -v gnuplot >/dev/null || {
+        grep -q '3 nodes of 2, 64 KB, links: none' "$tmp/groups.svg" && ! grep -qF 'scale(0.00)' "$tmp/groups.svg"
+    } || fail 'groups.svg'
+}
+
 is_there() {                        # is_there PATTERN
     compgen -G "$1" >/dev/null
 }
@@ -751,6 +778,8 @@ main() {
     check 'wrong results are out of a race' wrong_results_are_out
     check 'bad input of han_candidates gets one message' bad_input_of_candidates_gets_one_message
     check 'bench/candidates puts shapes and rates together' shapes_and_rates_are_put_together
+    check 'han_candidates --only times what is named' only_what_is_named_is_timed
+    check 'bench/groups measures trees in groups' groups_are_measured_and_drawn
     check 'what a killed measurement leaves goes with the next one' what_a_killed_measurement_leaves_goes
     check 'bench/board measures ours and the peers, and has the best candidate' board_has_the_best_candidate
     echo "1..$count"

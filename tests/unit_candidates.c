@@ -7,21 +7,6 @@
 #include "../coll_han_rules.h"
 #include "unit.h"
 
-/* A rule's parameters, from the text of a candidate. */
-static mca_coll_han_rules_t rule_of(mca_coll_han_collective_t collective, const char *candidate)
-{
-    mca_coll_han_rules_t rules;
-    mca_coll_han_rules_error_t error;
-    char text[512];
-
-    snprintf(text, sizeof(text), "han-rules 1\n%s nodes=* ppn=* bytes=* : algorithm=%s",
-             mca_coll_han_collective_names[collective], candidate);
-    if (0 != mca_coll_han_rules_parse(&rules, "f", text, strlen(text), &error)) {
-        fail_msg("%s: %s", text, error.what);
-    }
-    return rules;
-}
-
 static mca_coll_han_candidates_t candidates_for(mca_coll_han_collective_t collective, int nodes, int ppn, size_t bytes)
 {
     mca_coll_han_candidates_t what
@@ -90,14 +75,20 @@ static void test_every_algorithm_that_serves_a_call_is_a_candidate(void **state)
 
 static void look_at_candidates(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
 {
+    const mca_coll_han_collective_t collective = what->input.collective;
+
     for (long i = 0; i < count; ++i) {
         char text[HAN_CANDIDATE_TEXT], wanted[HAN_RULES_TEXT], found[HAN_RULES_TEXT];
-        mca_coll_han_rules_t rules
-            = rule_of(what->input.collective, mca_coll_han_candidate_text(what->input.collective, &params[i], text));
+        mca_coll_han_params_t read;
+        mca_coll_han_text_error_t error;
 
+        if (0
+            != mca_coll_han_candidate_read(collective, mca_coll_han_candidate_text(collective, &params[i], text), &read,
+                                           &error)) {
+            fail_msg("%s: %s", text, error.what);
+        }
         assert_string_equal(mca_coll_han_params_format(&params[i], wanted, sizeof(wanted)),
-                            mca_coll_han_params_format(&rules.rules[0].params, found, sizeof(found)));
-        mca_coll_han_rules_free(&rules);
+                            mca_coll_han_params_format(&read, found, sizeof(found)));
     }
 }
 
@@ -163,11 +154,24 @@ static void test_lanes_come_first_where_they_cut_nothing(void **state)
     }
 }
 
+static void test_a_text_that_is_no_candidate(void **state)
+{
+    mca_coll_han_params_t params;
+    mca_coll_han_text_error_t error;
+
+    (void) state;
+    assert_int_equal(-1, mca_coll_han_candidate_read(HAN_BCAST, "ring", &params, &error));
+    assert_non_null(strstr(error.what, "does not do bcast"));
+    assert_int_equal(-1, mca_coll_han_candidate_read(HAN_BCAST, "tree ibs=x", &params, &error));
+    assert_non_null(strstr(error.what, "accepted: a number"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_algorithm_that_serves_a_call_is_a_candidate),
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
+        cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
         cmocka_unit_test(test_lanes_come_first_where_they_cut_nothing),
     };

@@ -13,7 +13,7 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2 };
+enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2, MOST_ONLY = 256 };
 
 /* What a round behind the first one takes of its time, about. */
 static const double LATER_ROUND = 0.4;
@@ -23,6 +23,8 @@ struct options {
     int collective_count;
     size_t sizes[MOST_SIZES];
     int size_count;
+    const char *only[MOST_ONLY]; /* of all candidates */
+    int only_count;              /* 0: all */
     int rounds;
     const char *rate; /* what the table says of the links */
     bool header, quiet, help;
@@ -37,6 +39,8 @@ static const char usage[]
       "\n"
       "  --collectives LIST   of HAN's sixteen (all)\n"
       "  --bytes LIST         of the message, or of a block; multiples of 4 (8,1K,8K,64K,256K,1M)\n"
+      "  --only PARAMETERS    beside what would be done without HAN only this, as in the column \"algorithm\":\n"
+      "                       'groups ibalg=linear groups=8'; may be repeated; all are timed in all rounds\n"
       "  --rounds N           (5); what takes by both clocks twice as long as the best after a round (and 1 ms more),\n"
       "                       1.5 times after two, then 1.25 times, is not timed again\n"
       "  --rate TEXT          what the column \"rate\" is to say (none)\n"
@@ -59,6 +63,7 @@ struct job {
     const struct options *options;
     struct tune_engine *engine;
     mca_coll_han_candidates_t machine; /* nodes, ranks, and the components that are there; no call */
+    mca_coll_han_params_t only[HAN_COLLECTIVE_COUNT][MOST_ONLY]; /* [only_count] as each collective takes them */
     struct progress progress;
     struct tune_table table;
 };
@@ -92,11 +97,12 @@ static bool take_collective(void *context, const char *word)
     return true;
 }
 
-enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
+enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ONLY, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
 
 static const struct option names[] = {
     { "collectives", required_argument, NULL, COLLECTIVES },
     { "bytes", required_argument, NULL, BYTES },
+    { "only", required_argument, NULL, ONLY },
     { "rounds", required_argument, NULL, ROUNDS },
     { "rate", required_argument, NULL, RATE },
     { "no-header", no_argument, NULL, NO_HEADER },
@@ -109,6 +115,7 @@ static const struct option names[] = {
 static const char *const accepted[] = {
     [COLLECTIVES] = "bcast, reduce, allreduce, ... (HAN's sixteen), with commas between them",
     [BYTES] = "multiples of 4 from 4 on, with commas between them; K, M or G may follow",
+    [ONLY] = "parameters, 256 times at most",
     [ROUNDS] = "a number from 1 to 1000",
     [RATE] = "a word without commas, such as 200mbit",
 };
@@ -126,6 +133,12 @@ static bool take_option(void *context, int id, const char *text)
     case BYTES:
         options->size_count = 0;
         return tune_get_list(text, options, take_bytes);
+    case ONLY:
+        if (MOST_ONLY == options->only_count) {
+            return false;
+        }
+        options->only[options->only_count++] = text;
+        return true;
     case ROUNDS:
         good = tune_get_number(text, 1, MOST_ROUNDS, &number);
         options->rounds = (int) number;
@@ -196,7 +209,9 @@ static int hold(struct tune_contest *contest, struct job *job)
         tell(job, contest, round);
         rc = tune_contest_round(contest, round);
         records = tune_contest_records(contest);
-        tune_judge_drop(records, contest->count, true);
+        if (0 == job->options->only_count) {
+            tune_judge_drop(records, contest->count, true);
+        }
         tune_contest_take(contest, records);
         job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
     }
@@ -221,6 +236,9 @@ static int for_all(struct job *job, int (*visit)(struct tune_contest *, struct j
 
             tune_contest_open(&contest, job->engine, &job->machine, options->collectives[c],
                               sized ? options->sizes[s] : 0);
+            if (0 < options->only_count) {
+                tune_contest_only(&contest, &job->machine, job->only[options->collectives[c]], options->only_count);
+            }
             rc = visit(&contest, job);
             tune_contest_close(&contest);
             if (0 > rc) {
@@ -232,13 +250,37 @@ static int for_all(struct job *job, int (*visit)(struct tune_contest *, struct j
     return worst;
 }
 
+/* What is to be timed only, for each collective that is. Returns 0 or -1. */
+static int read_only(struct job *job)
+{
+    const struct options *options = job->options;
+
+    for (int c = 0; c < options->collective_count; ++c) {
+        const mca_coll_han_collective_t collective = options->collectives[c];
+
+        for (int i = 0; i < options->only_count; ++i) {
+            mca_coll_han_text_error_t error;
+
+            if (0 != mca_coll_han_candidate_read(collective, options->only[i], &job->only[collective][i], &error)) {
+                return tune_complain("--only '%s': %s", options->only[i], error.what);
+            }
+        }
+    }
+    return 0;
+}
+
 static int run_job(const struct options *options)
 {
-    struct job job = { .options = options, .table.file = stdout };
+    static struct job job;
     char why[TUNE_TEXT] = "";
     size_t most = 0;
     int rc;
 
+    job.options = options;
+    job.table.file = stdout;
+    if (0 != read_only(&job)) {
+        return EXIT_USAGE;
+    }
     for (int c = 0; c < options->collective_count; ++c) {
         for (int s = 0; s < options->size_count; ++s) {
             const size_t held = tune_contest_held(options->collectives[c], options->sizes[s], world_size);

@@ -5,7 +5,9 @@
  */
 #include "han_rules.h"
 
+#include "coll_han_candidates.h"
 #include "coll_han_model.h"
+#include "tune_options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -94,24 +96,19 @@ static int read_header(struct file *file)
     return 0;
 }
 
-/* A candidate is what a rule says behind its colon, the algorithm without its name before it. */
 static int read_params(const struct file *file, const char *collective, const char *text, struct candidate *candidate,
                        mca_coll_han_collective_t *number)
 {
-    mca_coll_han_rules_t rules;
-    mca_coll_han_rules_error_t error;
-    char line[512];
+    const int found = tune_find_word(collective, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
+    mca_coll_han_text_error_t error;
 
-    snprintf(line, sizeof(line), "han-rules %d\n%.60s nodes=* ppn=* bytes=* : algorithm=%.300s", HAN_RULES_VERSION,
-             collective, text);
-    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
-        return wrong_line(file, "", error.what);
+    if (0 > found) {
+        return wrong_line(file, "no single collective: ", collective);
     }
-    candidate->params = rules.rules[0].params;
-    candidate->params.why = NULL;
-    *number = collective_of(&rules.rules[0]);
-    mca_coll_han_rules_free(&rules);
-    return HAN_COLLECTIVE_COUNT == *number ? wrong_line(file, "no single collective: ", collective) : 0;
+    *number = (mca_coll_han_collective_t) found;
+    return 0 == mca_coll_han_candidate_read(*number, text, &candidate->params, &error)
+               ? 0
+               : wrong_line(file, "", error.what);
 }
 
 static int add_candidate(struct point *point, const struct file *file, const mca_coll_han_machine_t *machine,

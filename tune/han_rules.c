@@ -43,6 +43,11 @@ static void usage(FILE *out)
         "  han_rules convert FILE\n"
         "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
         "\n"
+        "  han_rules predict PARAMETERS... --machine FILE --collective NAME --nodes N --ppn N --bytes N\n"
+        "      [--order ORDER] [--form FORM]\n"
+        "      What the model says that a call takes on that machine by each of some PARAMETERS, as in the column\n"
+        "      \"algorithm\" of bench/candidates: 'tree ibalg=binary ibs=32K', 'groups ibalg=linear groups=8'.\n"
+        "\n"
         "  han_rules regret CSV --machine FILE [--shape NODESxPPN] [--rate WORD] [--show WHICH]\n"
         "      How good the model's choice would be on that machine: what its picks take over what the best candidate\n"
         "      takes, by a table of bench/candidates; of lines with that shape and rate only. WHICH: far (the\n"
@@ -313,7 +318,7 @@ static int read_input(mca_coll_han_input_t *input, const char *const values[])
     input->form = HAN_FORM_COUNT == rule->form ? HAN_BLOCKING : rule->form;
     if (HAN_COLLECTIVE_COUNT == input->collective || rule->nodes.low != rule->nodes.high
         || rule->ppn.low != rule->ppn.high || rule->bytes.low != rule->bytes.high) {
-        rc = bad_use("explain wants one collective, and one number each for --nodes, --ppn, --bytes", "");
+        rc = bad_use("one collective is wanted, and one number each for --nodes, --ppn, --bytes", "");
     }
     mca_coll_han_rules_free(&rules);
     return rc;
@@ -349,28 +354,39 @@ static int choose_machine(const char *word, const char *path, const mca_coll_han
     return GOOD;
 }
 
+/* A call, and a machine for it. */
+static const struct option call_names[] = { { "collective", required_argument, NULL, COLLECTIVE },
+                                            { "nodes", required_argument, NULL, NODES },
+                                            { "ppn", required_argument, NULL, PPN },
+                                            { "bytes", required_argument, NULL, BYTES },
+                                            { "order", required_argument, NULL, ORDER },
+                                            { "form", required_argument, NULL, FORM },
+                                            { "machine", required_argument, NULL, MACHINE },
+                                            { NULL, 0, NULL, 0 } };
+
+/* All of the options are there, and the call is one. */
+static int read_call(const char *command, const char *const values[], mca_coll_han_input_t *input)
+{
+    for (int i = 0; NULL != call_names[i].name; ++i) {
+        if (NULL == values[call_names[i].val]) {
+            tune_complain("%s wants --%s; --help tells more", command, call_names[i].name);
+            return BAD_USE;
+        }
+    }
+    return read_input(input, values);
+}
+
 static int run_explain(int argc, char **argv)
 {
-    static const struct option names[] = { { "collective", required_argument, NULL, COLLECTIVE },
-                                           { "nodes", required_argument, NULL, NODES },
-                                           { "ppn", required_argument, NULL, PPN },
-                                           { "bytes", required_argument, NULL, BYTES },
-                                           { "order", required_argument, NULL, ORDER },
-                                           { "form", required_argument, NULL, FORM },
-                                           { "machine", required_argument, NULL, MACHINE },
-                                           { NULL, 0, NULL, 0 } };
     const char *values[OPTIONS] = { [ORDER] = "consecutive", [FORM] = "blocking", [MACHINE] = "auto" }, *name = NULL;
     mca_coll_han_machine_t machine;
     mca_coll_han_input_t input;
     mca_coll_han_rules_t rules = { .count = 0 };
     mca_coll_han_rules_error_t error;
-    int rc = read_options(argc, argv, names, values);
+    int rc = read_options(argc, argv, call_names, values);
     const char *const path = values[FILE_NAME];
 
-    for (int i = 0; GOOD == rc && NULL != names[i].name; ++i) {
-        rc = NULL == values[names[i].val] ? bad_use("explain wants --", names[i].name) : GOOD;
-    }
-    rc = GOOD == rc ? read_input(&input, values) : rc;
+    rc = GOOD == rc ? read_call(argv[0], values, &input) : rc;
     if (GOOD == rc && NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
         tell(path, &error);
         rc = BAD_FILE;
@@ -378,6 +394,42 @@ static int run_explain(int argc, char **argv)
     rc = GOOD == rc ? choose_machine(values[MACHINE], path, &rules, &machine, &name) : rc;
     rc = GOOD == rc ? explain(NULL == path ? NULL : &rules, name, &machine, &input) : rc;
     mca_coll_han_rules_free(&rules);
+    return rc;
+}
+
+/* Words are parameters; all else is as of explain. */
+struct wishes {
+    const char *values[OPTIONS];
+    const char **texts; /* [count] */
+    int count;
+};
+
+static bool take_wish(void *context, int number, const char *text)
+{
+    struct wishes *wishes = context;
+
+    if (FILE_NAME == number) {
+        wishes->texts[wishes->count++] = text;
+        return true;
+    }
+    return take_value(wishes->values, number, text);
+}
+
+static int run_predict(int argc, char **argv)
+{
+    struct wishes wishes = { .values = { [ORDER] = "consecutive", [FORM] = "blocking" },
+                             .texts = need(calloc((size_t) argc, sizeof(*wishes.texts))) };
+    mca_coll_han_machine_t machine;
+    mca_coll_han_input_t input;
+    int rc = 0 == tune_read_options(argc, argv, call_names, accepted, &wishes, take_wish) ? GOOD : BAD_USE;
+
+    rc = GOOD == rc ? read_call(argv[0], wishes.values, &input) : rc;
+    if (GOOD == rc && 0 == wishes.count) {
+        rc = bad_use("predict wants parameters, as 'tree ibalg=binary ibs=32K'", "");
+    }
+    rc = GOOD == rc ? read_machine(wishes.values[MACHINE], &machine) : rc;
+    rc = GOOD == rc ? predict(&machine, &input, wishes.texts, wishes.count) : rc;
+    free(wishes.texts);
     return rc;
 }
 
@@ -438,9 +490,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv); /* argv[0] is the name */
-    } commands[] = { { "check", run_check },   { "explain", run_explain }, { "convert", run_convert },
-                     { "regret", run_regret }, { "builtin", run_builtin }, { "--help", run_help },
-                     { "-h", run_help } };
+    } commands[] = { { "check", run_check },     { "explain", run_explain }, { "convert", run_convert },
+                     { "predict", run_predict }, { "regret", run_regret },   { "builtin", run_builtin },
+                     { "--help", run_help },     { "-h", run_help } };
     int rc = BAD_USE;
     size_t i = 0;
 

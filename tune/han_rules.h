@@ -32,4 +32,13 @@ int convert(const char *path);
  */
 int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all);
 
+/**
+ * Prints what the model says that a call takes by each of some parameters.
+ *
+ * @param texts [count] as mca_coll_han_candidate_text() writes them
+ * @returns an exit code
+ */
+int predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input, const char *const *texts,
+            int count);
+
 #endif

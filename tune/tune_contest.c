@@ -73,29 +73,58 @@ static const mca_coll_han_params_t *params_of(const struct tune_contestant *cont
     return contestant->own ? NULL : &contestant->params;
 }
 
+/* A call of the contest. */
+static mca_coll_han_input_t input_of(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
+{
+    mca_coll_han_input_t input = mca_coll_han_input_good(contest->collective);
+
+    input.nodes = machine->input.nodes;
+    input.ppn = machine->input.ppn;
+    input.in_order = machine->input.in_order;
+    input.bytes = contest->bytes;
+    return input;
+}
+
+static void set_contestants(struct tune_contest *contest, const mca_coll_han_input_t *input,
+                            const mca_coll_han_params_t *params, long count)
+{
+    contest->count = count;
+    contest->contestants = allocate(count, sizeof(*contest->contestants));
+    for (long i = 0; i < count; ++i) {
+        contest->contestants[i].params = params[i];
+        (void) tune_engine_predict(contest->engine, input, &params[i], &contest->contestants[i].predicted);
+    }
+}
+
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes)
 {
     mca_coll_han_candidates_t what = *machine;
     mca_coll_han_params_t *params;
+    long count;
 
     *contest = (struct tune_contest){ .engine = engine,
                                       .collective = collective,
                                       .bytes = bytes,
                                       .calls = tune_engine_calls(held_bytes(engine, collective, bytes)) };
-    what.input = mca_coll_han_input_good(collective);
-    what.input.nodes = machine->input.nodes;
-    what.input.ppn = machine->input.ppn;
-    what.input.in_order = machine->input.in_order;
-    what.input.bytes = bytes;
-    contest->count = mca_coll_han_candidates_make(&what, &params);
-    tune_contest_need(0 <= contest->count);
-    contest->contestants = allocate(contest->count, sizeof(*contest->contestants));
-    for (long i = 0; i < contest->count; ++i) {
-        contest->contestants[i].params = params[i];
-        (void) tune_engine_predict(engine, &what.input, &params[i], &contest->contestants[i].predicted);
-    }
+    what.input = input_of(contest, machine);
+    count = mca_coll_han_candidates_make(&what, &params);
+    tune_contest_need(0 <= count);
+    set_contestants(contest, &what.input, params, count);
     free(params);
+}
+
+void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                       const mca_coll_han_params_t *params, long count)
+{
+    const mca_coll_han_input_t input = input_of(contest, machine);
+    mca_coll_han_params_t *all = allocate(count + 1, sizeof(*all));
+
+    all[0] = contest->contestants[0].params;
+    memcpy(all + 1, params, (size_t) count * sizeof(*all));
+    tune_contest_close(contest);
+    set_contestants(contest, &input, all, count + 1);
+    free(all);
 }
 
 void tune_contest_add_own(struct tune_contest *contest)

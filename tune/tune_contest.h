@@ -46,6 +46,10 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes);
 
+/** Instead of all candidates beside the fallback, these; predicted, too. */
+void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                       const mca_coll_han_params_t *params, long count);
+
 /** Adds HAN's own choice, behind the candidates; it is predicted to take what the fallback takes. */
 void tune_contest_add_own(struct tune_contest *contest);
 
