@@ -279,21 +279,32 @@ usage_machines() {
 END
 }
 
-# COMMAND finds nodes, ppn, map, rate and the launcher set, and the rate as it was written in rate_word.
-on_each_machine() {                 # on_each_machine COMMAND...
-    local shape shape_word rate_word
+# COMMAND finds nodes, ppn and map set.
+on_each_shape() {                   # on_each_shape COMMAND...
+    local shape shape_word
     for shape_word in ${shapes//,/ }; do
         shape=${shape_word%:*} map=slot
         [[ $shape_word != *:* ]] || map=${shape_word#*:}
-        for rate_word in ${rates//,/ }; do
-            nodes=${shape%x*} ppn=${shape#*x} rate=$rate_word cluster=
-            bring_up_cluster
-            find_launcher
-            "$@"
-            "$vcluster" down --name "$own_cluster" >/dev/null
-            own_cluster=
-        done
+        nodes=${shape%x*} ppn=${shape#*x}
+        "$@"
     done
+}
+
+# It finds the rate set too, also as it was written in rate_word, and the launcher.
+on_each_rate() {                    # on_each_rate COMMAND...
+    local rate_word
+    for rate_word in ${rates//,/ }; do
+        rate=$rate_word cluster=
+        bring_up_cluster
+        find_launcher
+        "$@"
+        "$vcluster" down --name "$own_cluster" >/dev/null
+        own_cluster=
+    done
+}
+
+on_each_machine() {                 # on_each_machine COMMAND...
+    on_each_shape on_each_rate "$@"
 }
 
 # How to start a program on all ranks; mpirun options and the program follow.
