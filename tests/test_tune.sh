@@ -100,9 +100,12 @@ a_race_knows_all_collectives() {
     for collective in bcast allreduce barrier alltoall scan; do
         grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$rules" || fail "no rule of $collective"
     done
-    awk -F, -v version="$(version)" 'NR > 1 { good += NF == 15 && $15 == version && $8 > 0 && $9 > 0 && $10 == 0 && $13 > 0 && $14 > 0; seen[$5, $7] }
-        END { exit !(good == NR - 1 && good > 60 && ("bcast", "fallback") in seen && ("scan", "leaders ibs=0") in seen) }' \
-        "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
+    awk -F, -v version="$(version)" 'NR > 1 { good += NF == 15 && $15 == version && $8 > 0 && $9 > 0 && $10 == 0 && $13 > 0 && $14 > 0; ++seen[$5, $7 == "fallback"] }
+        END {
+            n = split("bcast allreduce barrier alltoall gatherv scan", name, " ")
+            for (i = 1; i <= n; ++i) { both += (name[i], 0) in seen && (name[i], 1) in seen }
+            exit !(good == NR - 1 && both == n)
+        }' "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
     # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner
     awk -F, 'FNR == NR { timed[$5, $6, "algorithm=" $7]; next }
         { if (!(($3, $3 == "gatherv" ? 65536 : $4, $10) in timed)) exit 1
@@ -120,18 +123,30 @@ a_race_knows_all_collectives() {
     says '^ *2 alltoall *512 ' && says '^ *2 alltoall *2048 ' && says '^ *3 scan *1024 '
 }
 
-# What the model takes to be twice as slow as the best does not start: here all that has many messages between nodes.
+# What the model takes to be more than twice as slow as the best, by both clocks, does not start: here all that has many
+# messages between nodes.  How many others have a turn depends on the machine's speed, so they are not counted.
 a_race_begins_with_those_who_may_win() {
-    local with without
     sed -E 's/^(up .*overhead) [^ ]* [^ ]*/\1 1ms 1ms/; s/ rate [^ ]*//' "$HERE/cluster.machine" >"$tmp/far.machine"
-    export OMPI_MCA_coll_han_machine=$HERE/cluster.machine
-    tune --output "$tmp/model.rules" --collectives bcast --bytes 256K-256K --repetitions 1-1
-    without=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
     export OMPI_MCA_coll_han_machine=$tmp/far.machine
     tune --output "$tmp/model.rules" --collectives bcast --bytes 256K-256K --repetitions 1-1
     unset OMPI_MCA_coll_han_machine
-    with=$(wc -l <"$tmp/model.rules.measured/candidates.csv")
-    ((1 < with && with < without)) || fail "$with candidates, on the nearer machine $without"
+    ((status == 0)) || fail "exit code $status"
+    awk -F, '
+        NR > 1 {
+            ++n
+            name[n] = $7; single[n] = $13; row[n] = $14
+            best_single = n == 1 || $13 < best_single ? $13 : best_single
+            best_row = n == 1 || $14 < best_row ? $14 : best_row
+        }
+        END {
+            for (i = 1; i <= n; ++i) {
+                if (name[i] != "fallback" && single[i] > 2.001 * best_single && row[i] > 2.001 * best_row) {
+                    printf "%s is predicted to take %s and %s us, the best %s and %s\n", name[i], single[i], row[i], best_single, best_row
+                    bad = 1
+                }
+            }
+            exit bad || n < 2
+        }' "$tmp/model.rules.measured/candidates.csv" || fail 'who cannot win has started'
     ! grep -q 'ibs=16384' "$tmp/model.rules.measured/candidates.csv" || fail 'short segments have started'
 }
 
@@ -459,8 +474,9 @@ allreduce nodes=2 ppn=2 bytes=* : algorithm=auto
 END
     tune --validate "$tmp/v.rules" --prune --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
     ((status == 0)) || fail "exit code $status"
-    # By both clocks: the rule's time, and how many times as long HAN's own choice and what goes without HAN take.
-    awk '$2 == "bcast" { ++lines; bad += NF != 9 || $5 > 0.9 || $8 > 0.9 || !($4 > 0 && $6 > 0 && $7 > 0 && $9 > 0) }
+    # By both clocks: the rule's time, and how many times as long HAN's own choice and what goes without HAN take; where a
+    # busy machine makes the many messages of the rule take half a second, 0.00.
+    awk '$2 == "bcast" { ++lines; bad += NF != 9 || $5 > 0.9 || $8 > 0.9 || !($4 > 0 && $7 > 0) || $6 $9 !~ /^[0-9]+[.][0-9][0-9][0-9]+[.][0-9][0-9]$/ }
         END { exit lines != 2 || bad }' "$tmp/out" || fail 'the rule is not what it is'
     ! grep -q '^ *3 allreduce' "$tmp/out" || fail 'it measures a rule that leaves the choice to HAN'
     cat "$tmp/v.rules"
