@@ -39,6 +39,7 @@ check.sh                    | usual | 2400 | tests/test_check.sh
 virtual cluster             | usual | 2400 | tests/test_vcluster.sh
 bench                       | usual | 2400 | tests/test_bench.sh
 noise                       | usual | 2400 | tests/test_noise.sh
+applications                | usual | 2400 | tests/test_applications.sh
 tuner                       | usual | 2400 | tests/test_tune.sh
 fuzz                        | all   |  600 | & tests/fuzz.sh --seconds 180
 distcheck                   | all   |  900 | distcheck

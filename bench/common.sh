@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 #
-# What board, candidates, compare, noise and pipelining share: sets of components, the
+# What asp, board, candidates, compare, groups, noise and pipelining share: sets of components, the
 # virtual cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
 # script's name. A job leaves $work/samples.SET@COLLECTIVE@ROUND, and table.* alike.
 
@@ -61,6 +61,21 @@ Where
                         virtual cluster of its own (default 4, 4, slot, 200mbit);
                         --ppn 5,3,4,1 is uneven, --nodes 1 is plain mpirun here
   --cluster NAME        a virtual cluster that is up; it stays up
+END
+}
+
+# The same of those that compare sets; what others have is behind it.
+usage_sets() {                      # usage_sets NAMES: those that are measured by default
+    cat <<END
+
+Sets
+  --sets LIST           default $1
+      han               this project's components
+      tuned             the distribution's, without han and adapt
+      ompi-han          the distribution's, with its own han first
+  --set 'NAME=OPTIONS'  one more set, by its mpirun options; '@SET' stands for the
+                        options of a set, as in --set 'mine=@han --mca a b'
+  --components DIR      folder with this project's components
 END
 }
 
@@ -362,7 +377,8 @@ begin_measuring() {
 
 # ---------------------------------------------------------------- measuring
 
-# A script may have its own of these two.
+# A script may have its own of these four. One that measures another program than han_bench has the last two, and
+# its cases in place of collectives.
 sizes_of() {                        # sizes_of COLLECTIVE
     printf '%s' "$sizes"
 }
@@ -371,38 +387,48 @@ extra_of() {                        # extra_of COLLECTIVE; sets extra, options f
     :
 }
 
-bench_on() {                        # bench_on SET COLLECTIVE SECONDS [-- mpirun options --] han_bench options
-    local name=$1 collective=$2 limit=$3 more=() set_options
-    shift 3
-    if [[ ${1:-} == -- ]]; then
-        shift
-        while [[ $1 != -- ]]; do
-            more+=("$1")
-            shift
-        done
-        shift
-    fi
+# One job, as briefly as it goes, to see whether the set can be used.
+try_on() {                          # try_on SET COLLECTIVE; sets code
+    bench_on "$1" "$2" 120 -i 1 -x 0 --no-check
+}
+
+# One job of a round. SHARE is the time for each size, of which a job may take LIMIT altogether.
+measure_on() {                      # measure_on SET COLLECTIVE ROUND SHARE LIMIT; sets code
+    bench_on "$1" "$2" "$5" --samples "$work/samples.$1@$2@$3" --max-time "$4" --offset $(($3 * 5))
+}
+
+# ---- what they are made of
+
+job_options=()                      # of mpirun, for all jobs
+
+job_on() {                          # job_on SET SECONDS PROGRAM ARGUMENTS; sets code
+    local name=$1 limit=$2 set_options
+    shift 2
     read -ra set_options <<<"${options[$name]}" || true
-    extra_of "$collective"
-    run_job "$limit" "${launcher[@]}" "${set_options[@]}" "${more[@]}" "${separator[@]}" "$bench" \
-        "$collective" --sizes "$(sizes_of "$collective")" "${wire[@]}" "${extra[@]}" \
-        --csv "$@" \
+    run_job "$limit" "${launcher[@]}" "${set_options[@]}" "${job_options[@]}" "${separator[@]}" "$@" \
         >"$work/out" 2>"$work/err"
+}
+
+bench_on() {                        # bench_on SET COLLECTIVE SECONDS han_bench options; sets code
+    local name=$1 collective=$2 limit=$3
+    shift 3
+    extra_of "$collective"
+    job_on "$name" "$limit" "$bench" "$collective" --sizes "$(sizes_of "$collective")" "${wire[@]}" "${extra[@]}" --csv "$@"
 }
 
 # Why a set cannot be used, or nothing. What is loaded and selected is looked at, not believed.
 fault_of() {                        # fault_of SET COLLECTIVE
-    local name=$1 collective=$2 watch=()
+    local name=$1 collective=$2 job_options=()
     if [[ $name == han && ! -e $components/mca_coll_han.so ]]; then
         printf 'no mca_coll_han.so in %s' "${components:-a folder; give --components}"
         return
     fi
     if [[ $name == han || $name == ompi-han ]]; then
-        watch=(-- -x LD_DEBUG=files --mca coll_base_verbose 9 --)
+        job_options=(-x LD_DEBUG=files --mca coll_base_verbose 9)
     fi
-    bench_on "$name" "$collective" 120 "${watch[@]}" -i 1 -x 0 --no-check
+    try_on "$name" "$collective"
     if ((code == 2)); then
-        die 2 "$(grep -m1 -E '^(han_bench|vcluster):' "$work/err" || echo "set $name: exit code 2")"
+        die 2 "$(grep -m1 -E '^(han_[a-z]+|vcluster):' "$work/err" || echo "set $name: exit code 2")"
     elif ((code != 0)); then
         printf 'exit code %s' "$code"
         grep -v '^[[:space:]]*[0-9]*:' "$work/err" |
@@ -463,7 +489,7 @@ drop_set() {                        # a set that fails once gives no numbers
 }
 
 measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
-    local round=$1 share=$2 name collective limit where_to
+    local round=$1 share=$2 name collective limit
     # Three repetitions of calls in a row may take longer than their share.
     limit=$(calc "int(180 + $n_sizes * 6 * $share)")
     order_of_round "$round"
@@ -472,14 +498,12 @@ measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
             [[ " ${running[*]} " == *" $name "* ]] || continue
             progress "round $((round + 1)) of $rounds, ${collective/*,*/all collectives}, $name;" \
                 "$((budget > SECONDS ? budget - SECONDS : 0)) s left"
-            where_to=$name@$collective@$round
-            bench_on "$name" "$collective" "$limit" --samples "$work/samples.$where_to" \
-                --max-time "$share" --offset $((round * 5))
+            measure_on "$name" "$collective" "$round" "$share" "$limit"
             if ((code > 1)); then
                 say "set '$name' failed in round $((round + 1)) (exit code $code) and is left out"
                 drop_set "$name"
             else
-                cp "$work/out" "$work/table.$where_to"
+                cp "$work/out" "$work/table.$name@$collective@$round"
             fi
         done
     done
@@ -525,10 +549,23 @@ draw() {                            # draw SCRIPT SVG FILE; the script writes SV
     fi
 }
 
-# 64 KB and the like, for awk programs.
+# For awk programs: 64 KB and the like, and the median of some words, - where there are none.
 AWK_SIZE_TEXT='function size_text(b) {
     if (b >= 1048576 && b % 1048576 == 0) { return b / 1048576 " MB" }
     if (b >= 1024 && b % 1024 == 0) { return b / 1024 " KB" }
     return b " B"
 }'
-readonly AWK_SIZE_TEXT
+AWK_MEDIAN='function median(list,    t, n, i, j, x) {
+    n = split(list, t, " ")
+    for (i = 2; i <= n; ++i) {
+        x = t[i] + 0
+        for (j = i - 1; j >= 1 && t[j] + 0 > x; --j) { t[j + 1] = t[j] }
+        t[j + 1] = x
+    }
+    return n == 0 ? "-" : n % 2 ? t[(n + 1) / 2] : (t[n / 2] + t[n / 2 + 1]) / 2
+}'
+readonly AWK_SIZE_TEXT AWK_MEDIAN
+
+size_name() {                       # 65536 -> 64 KB
+    awk -v b="$1" "$AWK_SIZE_TEXT"'BEGIN { print size_text(b) }'
+}

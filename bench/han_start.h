@@ -38,7 +38,7 @@ struct start {
 
 /* Calls in a row where the user names no number: so many that the first and the last one count little, few where they
  * move much.  It follows from the bytes of a rank's larger buffer alone, so that all are compared by the same number. */
-static int start_calls(size_t held)
+static inline int start_calls(size_t held)
 {
     static const struct { size_t up_to; int calls; } rows[] = {
         { 8 * 1024, 50 }, { 64 * 1024, 20 }, { 256 * 1024, 10 }, { SIZE_MAX, 4 },

@@ -27,6 +27,7 @@ t_notes=("$tmp/out" "$tmp/err" "$tmp/started")
 
 # TOOL | what is wanted beside | options with values that are none
 readonly TABLE="
+bench/asp        |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--vertices 0;--rows 0;--iterations x;--type double;--repetitions 0;--max-slower x;--components /none;--program /none;--output /dev/null/x
 bench/board      |  | --shapes 4y4;--shapes 1x4;--shapes 4x4:core;--rates fast!;--rates 0mbit;--rounds 0;--time 0;--time x;--collectives Bcast;--collectives bcst;--sizes 8:x;--from /none;--against /none;--candidates /none;--components /none;--bench /none;--output /dev/null/x
 bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--only tree=x;--components /none;--program /none;--output /dev/null/x
 bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective bcst;--sizes x;--sizes 0;--calls x;--prefer hann;--max-slower x;--min-speedup x;--components /none;--bench /none;--output /dev/null/x
@@ -56,6 +57,7 @@ tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collect
 tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b;--only best
 bench/han_bench     |  | --collective bcst;bcst
 bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
+bench/han_asp       |  | --vertices 0;--vertices x;--vertices 512M;--rows 0;--rows x;--iterations 0;--type double;--repetitions 0;--repetitions 1001;--fast
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
 bench/han_choices   |  | --machine;--fast;x
 bench/copy_rates    |  | 0;x;64X;--fast
@@ -153,17 +155,17 @@ test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
 }
 
 make_stubs
-for tool in bench/{board,candidates,compare,groups,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+for tool in bench/{asp,board,candidates,compare,groups,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(options_of "$TOP/$tool")
 done
-for tool in "$TOP"/bench/{board,candidates,compare,groups,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
-    "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_bench,beside,han_choices,copy_rates}; do
+for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
+    "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_asp,han_bench,beside,han_choices,copy_rates}; do
     t_check "${tool##*/} tells its version" test_version "$tool"
 done
 test_table "$TOP" <<<"$TABLE"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for tool in tune/han_tune tune/han_candidates bench/han_bench bench/beside; do
+for tool in tune/han_tune tune/han_candidates bench/han_asp bench/han_bench bench/beside; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(program_options_of "$tool")
 done
