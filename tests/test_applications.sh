@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What bench/han_asp and bench/asp promise. Runs in build/tests, or where ASP names the han_asp to test, and COMPONENTS
-# the folder with this project's components. Exit code 0 pass, 1 fail, 77 no MPI.
+# What bench/han_asp, bench/han_training, bench/asp and bench/training promise. Runs in build/tests, or where BENCH names
+# the folder of the programs to test, and COMPONENTS that of this project's components. Exit code 0 pass, 1 fail, 77 no MPI.
 #
 # shellcheck disable=SC2317  # the test functions are called through t_check
 
@@ -18,44 +18,51 @@ trap 'rm -rf -- "$tmp"' EXIT
 trap 'exit 130' INT TERM
 t_notes=("$tmp/out" "$tmp/err")
 
-asp=$(realpath -m -- "${ASP:-../bench/han_asp}")
+programs=$(realpath -m -- "${BENCH:-../bench}")
 components=$(realpath -m -- "${COMPONENTS:-../components}")
-if ! command -v mpirun >/dev/null || [[ ! -x $asp ]]; then
-    echo "1..0 # SKIP no mpirun, or no $asp"
+if ! command -v mpirun >/dev/null || [[ ! -x $programs/han_asp ]]; then
+    echo "1..0 # SKIP no mpirun, or no $programs/han_asp"
     exit 77
 fi
 
 root_option=()
 ((EUID != 0)) || root_option=(--allow-run-as-root)
 
-asp() {                             # asp RANKS [-x NAME=VALUE] -- OPTIONS
-    local ranks=$1 more=()
-    shift
+job() {                             # job PROGRAM RANKS [-x NAME=VALUE] -- OPTIONS
+    local program=$1 ranks=$2 more=()
+    shift 2
     while [[ $1 != -- ]]; do
         more+=("$1")
         shift
     done
     shift
     timeout -k 5 "$LIMIT" mpirun "${root_option[@]}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
-        --mca odls_base_sigkill_timeout 0 -n "$ranks" "${more[@]}" "$asp" "$@" >"$tmp/out" 2>"$tmp/err"
+        --mca odls_base_sigkill_timeout 0 -n "$ranks" "${more[@]}" "$programs/$program" "$@" >"$tmp/out" 2>"$tmp/err"
+}
+
+refuses() {                         # refuses PROGRAM MESSAGE OPTIONS
+    local program=$1 message=$2 status=0
+    shift 2
+    job "$program" 2 -- "$@" || status=$?
+    ((status == 2)) && [[ $(grep "^$program: " "$tmp/err") == "$program: $message" ]]
 }
 
 # ---------------------------------------------------------------- han_asp
 
 # Rows in turn, ragged; all of a small graph, so that the ways through each vertex are looked at.
 asp_finds_the_shortest_paths() {
-    asp 3 -- --vertices 1000 --rows 10 --iterations 7 --repetitions 2 --csv &&
+    job han_asp 3 -- --vertices 1000 --rows 10 --iterations 7 --repetitions 2 --csv &&
         awk -F, 'NR == 1 { exit $0 != "type,vertices,bytes,ranks,rows,iterations,communication_s,total_s,wrong,version" }' "$tmp/out" &&
         awk -F, 'NR > 1 { good += $1 == "int" && $2 == 1000 && $3 == 4000 && $4 == 3 && $5 == 10 && $6 == 7 && $7 > 0 && $8 >= $7 && $9 == 0 }
             END { exit NR != 3 || good != 2 }' "$tmp/out" &&
-        asp 3 -- --vertices 50 --rows 50 --type float &&
+        job han_asp 3 -- --vertices 50 --rows 50 --type float &&
         grep -qx '50 rows of 50 float, 200 bytes each; 50 iterations on 3 ranks' "$tmp/out" &&
         grep -qE '^ +[0-9.]+ +[0-9.]+ +0$' "$tmp/out"
 }
 
 more_ranks_than_rows() {
-    asp 3 -- --vertices 1 && grep -qx '1 rows of 1 int, 4 bytes each; 1 iterations on 3 ranks' "$tmp/out" &&
-        asp 3 -- --vertices 100 --rows 2 --csv && [[ $(tail -n 1 "$tmp/out" | cut -d, -f9) == 0 ]]
+    job han_asp 3 -- --vertices 1 && grep -qx '1 rows of 1 int, 4 bytes each; 1 iterations on 3 ranks' "$tmp/out" &&
+        job han_asp 3 -- --vertices 100 --rows 2 --csv && [[ $(tail -n 1 "$tmp/out" | cut -d, -f9) == 0 ]]
 }
 
 # A broadcast that gives rank 1 one wrong element, in the fifth row; and one that writes behind its buffer.
@@ -84,22 +91,15 @@ END
 
 asp_tells_of_wrong_rows() {
     local status=0
-    asp 3 -x LD_PRELOAD="$tmp/wrong.so" -- --vertices 1000 --csv || status=$?
+    job han_asp 3 -x LD_PRELOAD="$tmp/wrong.so" -- --vertices 1000 --csv || status=$?
     ((status == 1)) && (($(sed -n 2p "$tmp/out" | cut -d, -f9) > 0)) &&
-        asp 3 -x LD_PRELOAD="$tmp/wrong.so" -x RIGHT=1 -- --vertices 1000
+        job han_asp 3 -x LD_PRELOAD="$tmp/wrong.so" -x RIGHT=1 -- --vertices 1000
 }
 
 asp_tells_of_bytes_behind_a_row() {
     local status=0
-    asp 3 -x LD_PRELOAD="$tmp/wrong.so" -x BEHIND=1 -- --vertices 1000 --csv || status=$?
+    job han_asp 3 -x LD_PRELOAD="$tmp/wrong.so" -x BEHIND=1 -- --vertices 1000 --csv || status=$?
     ((status == 1)) && [[ $(sed -n 2p "$tmp/out" | cut -d, -f9) == 1 ]]
-}
-
-asp_refuses() {                     # asp_refuses MESSAGE OPTIONS
-    local message=$1 status=0
-    shift
-    asp 2 -- "$@" || status=$?
-    ((status == 2)) && [[ $(grep '^han_asp: ' "$tmp/err") == "han_asp: $message" ]]
 }
 
 t_check 'han_asp finds the shortest paths, of int and of float, in all rows and in some' asp_finds_the_shortest_paths
@@ -110,20 +110,134 @@ if make_wrong_broadcasts; then
 else
     t_skip 'han_asp tells of wrong broadcasts' 'no mpicc'
 fi
-t_check 'han_asp refuses more rows than vertices' asp_refuses '--rows 9; accepted: up to the number of vertices, 8' --vertices 8 --rows 9
-t_check 'han_asp refuses more iterations than rows' asp_refuses '--iterations 5; accepted: up to the number of rows, 4' --vertices 8 \
+t_check 'han_asp refuses more rows than vertices' refuses han_asp '--rows 9; accepted: up to the number of vertices, 8' --vertices 8 --rows 9
+t_check 'han_asp refuses more iterations than rows' refuses han_asp '--iterations 5; accepted: up to the number of rows, 4' --vertices 8 \
     --rows 4 --iterations 5
 
-# ---------------------------------------------------------------- asp
+# ---------------------------------------------------------------- han_training
 
-script() {                          # script OPTIONS; sets code
-    code=0
-    timeout -k 5 $((3 * LIMIT)) "$HERE/../bench/asp" --program "$asp" --components "$components" --rates none --vertices 1K,4K \
-        --rounds 1 --repetitions 2 --time 5 "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
+# By the layers as they are published; the paper counts more of resnet50 and resnet110 than has a gradient.
+training_has_the_published_networks() {
+    job han_training 1 -- --list &&
+        awk 'NR > 1 { parameters[$1] = $3; paper[$1] = $4; flops[$1] = $5; paper_flops[$1] = $6 }
+            END { exit parameters["alexnet"] != paper["alexnet"] || flops["alexnet"] != paper_flops["alexnet"] ||
+                parameters["vgg11"] != paper["vgg11"] || flops["vgg11"] != paper_flops["vgg11"] ||
+                parameters["resnet50"] != 25557032 || flops["resnet50"] != paper_flops["resnet50"] ||
+                parameters["resnet110"] / paper["resnet110"] < 0.99 || parameters["resnet110"] > paper["resnet110"] }' "$tmp/out"
 }
 
+# A step takes no less than the accelerators compute: 3 times 0.507 Gflop for an image.
+training_gives_means() {
+    job han_training 3 -- --networks resnet110 --fusion 64M,300K,1 --modes blocking,nonblocking,segments=7,segment=100K --in-flight 3 \
+        --steps 2 --batch 2 --flops 1e11 --csv &&
+        [[ $(head -n 1 "$tmp/out") == network,parameters,tensors,fusion,reductions,ranks,batch,flops,mode,steps,step_s,images_per_s,efficiency,wrong,version ]] &&
+        awk -F, '
+            NR > 1 {
+                good += NF == 15 && $1 == "resnet110" && $2 == 1731002 && $3 == 338 && $6 == 3 && $7 == 2 && $11 >= 0.0304 && $13 <= 1 && $14 == 0
+                reductions[$4] = $5
+            }
+            END { exit good != 12 || reductions[67108864] != 1 || reductions[1] != 338 || reductions[307200] < 23 || reductions[307200] > 60 }' \
+            "$tmp/out"
+}
+
+# Counts the calls, how many are under way at once, and what they reduce; with LEFT_OUT=N the Nth on rank 1 does nothing.
+make_counted_reductions() {
+    cat >"$tmp/left_out.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int blocking, nonblocking, under_way, most;
+static long elements;
+int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    ++blocking;
+    elements += count;
+    return PMPI_Allreduce(send, recv, count, type, op, comm);
+}
+int MPI_Iallreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request)
+{
+    static float spare[1 << 20];
+    const char *left_out = getenv("LEFT_OUT");
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    ++nonblocking;
+    elements += count;
+    most = ++under_way > most ? under_way : most;
+    if (1 == rank && NULL != left_out && atoi(left_out) == nonblocking) {
+        return PMPI_Iallreduce(recv, spare, count, type, op, comm, request);
+    }
+    return PMPI_Iallreduce(send, recv, count, type, op, comm, request);
+}
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    under_way -= MPI_REQUEST_NULL != *request;
+    return PMPI_Wait(request, status);
+}
+int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
+{
+    under_way = 0;
+    return PMPI_Waitall(count, requests, statuses);
+}
+int MPI_Finalize(void)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (0 == rank) {
+        fprintf(stderr, "calls %d %d, at most %d at once, %ld elements\n", blocking, nonblocking, most, elements);
+    }
+    return PMPI_Finalize();
+}
+END
+    mpicc -shared -fPIC -o "$tmp/left_out.so" "$tmp/left_out.c" 2>"$tmp/err"
+}
+
+# Of each mode a step that is not timed and two that are, all of the whole network.
+training_reduces_in_segments() {
+    local mode calls
+    while read -r mode calls; do
+        job han_training 2 -x LD_PRELOAD="$tmp/left_out.so" -- --networks resnet110 --modes "$mode" --in-flight 3 --steps 2 --batch 1 &&
+            grep -qx "calls $calls, $((3 * 1731002)) elements" "$tmp/err" || return 1
+    done <<'END'
+blocking 3 0, at most 0 at once
+nonblocking 0 3, at most 1 at once
+segments=4 0 12, at most 3 at once
+segments=2 0 6, at most 2 at once
+segment=1M 0 21, at most 3 at once
+END
+}
+
+# A quarter of them on rank 1, but for every thirteenth: its own 1 is 2 times the mean of 0 and 1.
+training_tells_of_wrong_gradients() {
+    local status=0
+    job han_training 2 -x LD_PRELOAD="$tmp/left_out.so" -x LEFT_OUT=3 -- --networks resnet110 --modes blocking,segments=4 --steps 1 --csv ||
+        status=$?
+    ((status == 1)) && awk -F, '$9 == "blocking" { right = $14 == 0 } $9 == "segments=4" { wrong = $14 == 399462 }
+        END { exit !(right && wrong) }' "$tmp/out"
+}
+
+t_check 'han_training has the networks as they are published' training_has_the_published_networks
+t_check 'han_training gives all ranks the means of all gradients, fused or not, in each mode' training_gives_means
+if make_counted_reductions; then
+    t_check 'han_training reduces a buffer by as many calls, and as many at once, as it is told' training_reduces_in_segments
+    t_check 'han_training tells of a segment that is left out' training_tells_of_wrong_gradients
+else
+    t_skip 'han_training reduces a buffer by as many calls as it is told' 'no mpicc'
+fi
+
+# ---------------------------------------------------------------- asp and training
+
+script() {                          # script NAME OPTIONS; sets code
+    local name=$1
+    shift
+    code=0
+    timeout -k 5 $((3 * LIMIT)) "$HERE/../bench/$name" --program "$programs/han_$name" --components "$components" --rates none \
+        --rounds 1 --time 5 "$@" >"$tmp/out" 2>"$tmp/err" || code=$?
+}
+
+basic_and_tuned=(--sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic)
+
 asp_compares_sets() {
-    script --shapes 2x2,3x1:node --sets han,tuned --output "$tmp/asp"
+    script asp --shapes 2x2,3x1:node --sets han,tuned --vertices 1K,4K --repetitions 2 --output "$tmp/asp"
     ((code == 0)) &&
         grep -qx '16 rows of 4 KB (int), 16 iterations, 2 nodes x 2 ranks by slot, links without a rate' "$tmp/out" &&
         grep -qx '12 rows of 16 KB (int), 12 iterations, 3 nodes x 1 ranks by node, links without a rate' "$tmp/out" &&
@@ -136,23 +250,51 @@ asp_compares_sets() {
 }
 
 asp_judges() {
-    script --shapes 2x1 --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic --vertices 1K --max-slower 0.0001
+    script asp --shapes 2x1 "${basic_and_tuned[@]}" --vertices 1K --max-slower 0.0001
     ((code == 1)) && grep -qE '^asp: communication of basic takes [0-9.]+ of what tuned needs, allowed is 0.0001: 8 rows of 4 KB' "$tmp/err"
 }
 
 asp_has_no_wrong_peer() {
-    script --shapes 2x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong.so" --ours bad --vertices 1K
+    script asp --shapes 2x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong.so" --ours bad --vertices 1K
     ((code == 1)) && grep -qE '^bad! ' "$tmp/out" && grep -qE '^asp: bad gave [0-9]+ wrong rows: 8 rows of 4 KB' "$tmp/err"
 }
 
+training_compares_sets() {
+    script training --shapes 3x1 --sets han,tuned --networks resnet110 --fusion 64M,1M --steps 2 --output "$tmp/training"
+    ((code == 0)) &&
+        grep -qx 'resnet110, fusion buffers of 1 MB, 7 reductions, batches of 32; 3 nodes x 1 ranks by slot, links without a rate' \
+            "$tmp/out" &&
+        (($(grep -cE '^(han|tuned) ( +[0-9.]+ \([0-9]+ %\)){3}$' "$tmp/out") == 4)) &&
+        (($(grep -cE '^han, [a-z=4]+: [0-9.]+ times as fast as tuned' "$tmp/out") == 6)) &&
+        awk -F, -v version="$("$HERE/../common/version.sh")" '
+            NR > 1 { good += NF == 19 && $5 == "resnet110" && $9 == 3 && $14 == 1 && $15 > 0 && $16 > 0 && $17 <= 1 && $18 == 0 && $19 == version }
+            END { exit NR != 13 || good != 12 }' "$tmp/training.csv" &&
+        { ! command -v gnuplot >/dev/null || grep -q 'resnet110, 1 MB: 3 nodes of 1, no rate' "$tmp/training.svg"; }
+}
+
+training_judges() {
+    script training --shapes 2x1 "${basic_and_tuned[@]}" --networks resnet110 --fusion 64M --modes blocking --steps 1 --max-slower 0.01
+    ((code == 1)) && grep -qE '^training: blocking of basic takes [0-9.]+ of what tuned needs, allowed is 0.01: resnet110, ' "$tmp/err"
+}
+
+training_has_no_wrong_peer() {
+    script training --shapes 2x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/left_out.so -x LEFT_OUT=2" --ours bad \
+        --networks resnet110 --fusion 64M --modes segments=4 --steps 1
+    ((code == 1)) && grep -qE '^bad! ' "$tmp/out" && grep -qE '^training: bad gave [0-9]+ wrong gradients: resnet110, ' "$tmp/err"
+}
+
 readonly EARLY='asp puts sets side by side, in tables, as CSV, and as a picture'
-script --shapes 2x1 --sets tuned --vertices 1
+script asp --shapes 2x1 --sets tuned --vertices 1
 if ((code == 77)); then
     t_skip "$EARLY" 'no virtual cluster'
 else
     t_check "$EARLY" asp_compares_sets
     t_check 'asp fails where ours takes longer than allowed' asp_judges
     [[ ! -e $tmp/wrong.so ]] || t_check 'asp marks a set with wrong rows, and fails where it is ours' asp_has_no_wrong_peer
+    t_check 'training puts sets side by side, in tables, as CSV, and as a picture' training_compares_sets
+    t_check 'training fails where ours takes longer than allowed' training_judges
+    [[ ! -e $tmp/left_out.so ]] ||
+        t_check 'training marks a set with wrong gradients, and fails where it is ours' training_has_no_wrong_peer
 fi
 
 echo "1..$count"

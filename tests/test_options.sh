@@ -35,6 +35,7 @@ bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
 bench/groups     |  | --shapes 4;--rates ,;--rounds 0;--collective alltoall;--bytes 8:x;--segment x;--trees ,;--groups 0;--model /none;--components /none;--program /none;--output /dev/null/x
 bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
+bench/training   |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--networks lenet;--fusion x;--modes fast;--modes segments=0;--in-flight 0;--batch x;--flops fast;--steps 0;--max-slower x;--components /none;--program /none;--output /dev/null/x
 cluster/vcluster | up | --nodes 0;--nodes 201;--nodes x;--name a/b;--rate fast;--rate 0;--owner 0;--owner x;--fast
 cluster/vcluster | run --ppn 2 -- true | --name none;--name a/b;--ppn 0;--ppn 1025;--ppn 1,,2;--map core;--np 0;--np x;-np x;-n 0;--n x
 cluster/vcluster |  | check --name a/b;check --fast;status --name a/b;status --fast;down --name a/b;down --fast
@@ -58,6 +59,7 @@ tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--
 bench/han_bench     |  | --collective bcst;bcst
 bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
 bench/han_asp       |  | --vertices 0;--vertices x;--vertices 512M;--rows 0;--rows x;--iterations 0;--type double;--repetitions 0;--repetitions 1001;--fast
+bench/han_training  |  | --networks lenet;--networks ,;--fusion 0;--fusion x;--fusion 2G;--modes fast;--modes segments=0;--modes segment=3;--in-flight 0;--in-flight 4097;--batch 0;--flops fast;--flops 0;--steps 0;--steps 1001;--fast
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
 bench/han_choices   |  | --machine;--fast;x
 bench/copy_rates    |  | 0;x;64X;--fast
@@ -155,17 +157,17 @@ test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
 }
 
 make_stubs
-for tool in bench/{asp,board,candidates,compare,groups,inside,noise,pipelining} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+for tool in bench/{asp,board,candidates,compare,groups,inside,noise,pipelining,training} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(options_of "$TOP/$tool")
 done
-for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,noise,pipelining} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
-    "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_asp,han_bench,beside,han_choices,copy_rates}; do
+for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,noise,pipelining,training} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
+    "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_asp,han_bench,han_training,beside,han_choices,copy_rates}; do
     t_check "${tool##*/} tells its version" test_version "$tool"
 done
 test_table "$TOP" <<<"$TABLE"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for tool in tune/han_tune tune/han_candidates bench/han_asp bench/han_bench bench/beside; do
+for tool in tune/han_tune tune/han_candidates bench/han_asp bench/han_bench bench/han_training bench/beside; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(program_options_of "$tool")
 done
