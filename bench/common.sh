@@ -226,9 +226,12 @@ remove_abandoned() {
     done < <(find "${TMPDIR:-/tmp}" -maxdepth 1 -type d -name 'han-bench.*' -user "$EUID" -mmin +1 2>/dev/null)
 }
 
-# A folder for what is measured, locked while this script and its jobs live.
+# A folder for what is measured, locked while this script and its jobs live. However the script ends, all goes with it.
 make_work() {
     local lock
+    trap clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     remove_abandoned
     work=$(mktemp -d -t han-bench.XXXXXXXX)
     exec {lock}<"$work"
@@ -366,9 +369,6 @@ progress_end() {
 begin_measuring() {
     find_bench
     define_sets
-    trap clean_up EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
     make_work
     bring_up_cluster
     find_launcher

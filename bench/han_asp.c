@@ -17,6 +17,7 @@
 
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
+#include "han_memory.h"
 #include "han_start.h"
 
 #include <stdbool.h>
@@ -33,7 +34,7 @@ static struct {
     long vertices, rows, iterations, repetitions; /* rows and iterations 0: not said */
     int type;
     bool check, csv, help;
-} options_given = { .vertices = 16384, .repetitions = 1, .check = true };
+} given = { .vertices = 16384, .repetitions = 1, .check = true };
 
 static int rank, ranks;
 
@@ -96,7 +97,7 @@ struct rows {
 
 static size_t row_bytes(void)
 {
-    return (size_t) options_given.vertices * ELEMENT;
+    return (size_t) given.vertices * ELEMENT;
 }
 
 static void *row_at(const struct rows *rows, long i)
@@ -104,29 +105,18 @@ static void *row_at(const struct rows *rows, long i)
     return rows->first + (size_t) i * row_bytes();
 }
 
-static void *memory_of(size_t bytes)
-{
-    void *memory = malloc(0 < bytes ? bytes : 1);
-
-    if (NULL == memory) {
-        tune_complain_here("no memory for the rows");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    return memory;
-}
-
 static void rows_open(struct rows *rows, long begin, long step)
 {
     *rows = (struct rows){ .begin = begin, .step = step };
-    rows->count = (options_given.rows - begin + step - 1) / step;
+    rows->count = (given.rows - begin + step - 1) / step;
     rows->count = 0 > rows->count ? 0 : rows->count;
-    rows->first = memory_of((size_t) rows->count * row_bytes());
+    rows->first = memory_for("rows", (size_t) rows->count * row_bytes());
 }
 
 static void rows_fill(const struct rows *rows)
 {
     for (long i = 0; i < rows->count; ++i) {
-        types[options_given.type].make(row_at(rows, i), rows->begin + i * rows->step, options_given.vertices);
+        types[given.type].make(row_at(rows, i), rows->begin + i * rows->step, given.vertices);
     }
 }
 
@@ -134,7 +124,7 @@ static void rows_shorten(const struct rows *rows, const void *row_of_middle, lon
 {
     for (long i = 0; i < rows->count; ++i) {
         if (rows->begin + i * rows->step != middle) { /* it cannot become shorter through itself */
-            types[options_given.type].shorten(row_at(rows, i), row_of_middle, middle, options_given.vertices);
+            types[given.type].shorten(row_at(rows, i), row_of_middle, middle, given.vertices);
         }
     }
 }
@@ -164,7 +154,7 @@ static void expect(uint64_t *digests)
 
     rows_open(&all, 0, 1);
     rows_fill(&all);
-    for (long k = 0; k < options_given.iterations; ++k) {
+    for (long k = 0; k < given.iterations; ++k) {
         rows_shorten(&all, row_at(&all, k), k);
     }
     rows_digest(&all, digests);
@@ -189,12 +179,12 @@ static struct answer solve(const struct rows *own, unsigned char *row_received, 
     rows_fill(own);
     memset(row_received + row_bytes(), GUARD_BYTE, GUARD);
     begin = start_together(start);
-    for (long k = 0; k < options_given.iterations; ++k) {
+    for (long k = 0; k < given.iterations; ++k) {
         const int root = (int) (k % ranks);
         void *row = root == rank ? row_at(own, k / ranks) : row_received;
 
         before = start_clock();
-        MPI_Bcast(row, (int) options_given.vertices, types[options_given.type].type, root, MPI_COMM_WORLD);
+        MPI_Bcast(row, (int) given.vertices, types[given.type].type, root, MPI_COMM_WORLD);
         answer.communication += start_clock() - before;
         rows_shorten(own, row, k);
     }
@@ -217,7 +207,7 @@ static void add_answer(struct result *result, const struct answer *answer, int f
     result->communication += answer->communication / ranks;
     result->total = answer->total > result->total ? answer->total : result->total;
     result->wrong += 0.0 < answer->guards_hurt;
-    for (long row = from; NULL != expected && row < options_given.rows; row += ranks) {
+    for (long row = from; NULL != expected && row < given.rows; row += ranks) {
         result->wrong += digests[row / ranks] != expected[row];
     }
 }
@@ -227,12 +217,12 @@ static struct result collect(const struct rows *own, struct answer answer, uint6
 {
     struct result result = { 0.0, 0.0, 0 };
 
-    if (options_given.check) {
+    if (given.check) {
         rows_digest(own, digests);
     }
     if (0 != rank) {
         MPI_Send(&answer, ANSWER_DOUBLES, MPI_DOUBLE, 0, TAG_ANSWER, MPI_COMM_WORLD);
-        MPI_Send(digests, options_given.check ? (int) own->count : 0, MPI_UINT64_T, 0, TAG_ROWS, MPI_COMM_WORLD);
+        MPI_Send(digests, given.check ? (int) own->count : 0, MPI_UINT64_T, 0, TAG_ROWS, MPI_COMM_WORLD);
         return result;
     }
     add_answer(&result, &answer, 0, digests, expected);
@@ -246,21 +236,20 @@ static struct result collect(const struct rows *own, struct answer answer, uint6
 
 static void print_head(void)
 {
-    if (options_given.csv) {
+    if (given.csv) {
         printf("type,vertices,bytes,ranks,rows,iterations,communication_s,total_s,wrong,version\n");
     } else {
-        printf("%ld rows of %ld %s, %zu bytes each; %ld iterations on %d ranks\n%16s %16s %8s\n", options_given.rows,
-               options_given.vertices, type_names[options_given.type], row_bytes(), options_given.iterations, ranks,
-               "communication s", "total s", "wrong");
+        printf("%ld rows of %ld %s, %zu bytes each; %ld iterations on %d ranks\n%16s %16s %8s\n", given.rows,
+               given.vertices, type_names[given.type], row_bytes(), given.iterations, ranks, "communication s",
+               "total s", "wrong");
     }
 }
 
 static void print_result(const struct result *result)
 {
-    if (options_given.csv) {
-        printf("%s,%ld,%zu,%d,%ld,%ld,%.6f,%.6f,%ld,%s\n", type_names[options_given.type], options_given.vertices,
-               row_bytes(), ranks, options_given.rows, options_given.iterations, result->communication, result->total,
-               result->wrong, HAN_VERSION_TEXT);
+    if (given.csv) {
+        printf("%s,%ld,%zu,%d,%ld,%ld,%.6f,%.6f,%ld,%s\n", type_names[given.type], given.vertices, row_bytes(), ranks,
+               given.rows, given.iterations, result->communication, result->total, result->wrong, HAN_VERSION_TEXT);
     } else {
         printf("%16.6f %16.6f %8ld\n", result->communication, result->total, result->wrong);
     }
@@ -272,14 +261,14 @@ static bool run(void)
 {
     struct rows own;
     struct start start;
-    unsigned char *row_received = memory_of(row_bytes() + GUARD);
+    unsigned char *row_received = memory_for("rows", row_bytes() + GUARD);
     uint64_t *digests, *expected = NULL;
     bool right = true;
 
     rows_open(&own, rank, ranks);
-    digests = memory_of(((size_t) options_given.rows / (size_t) ranks + 1) * sizeof(*digests));
-    if (0 == rank && options_given.check) {
-        expected = memory_of((size_t) options_given.rows * sizeof(*expected));
+    digests = memory_for("rows", ((size_t) given.rows / (size_t) ranks + 1) * sizeof(*digests));
+    if (0 == rank && given.check) {
+        expected = memory_for("rows", (size_t) given.rows * sizeof(*expected));
         expect(expected);
     }
     if (0 == rank) {
@@ -288,10 +277,10 @@ static bool run(void)
     /* In a run of thousands of iterations, what connections take counts for nothing. */
     memset(row_received, 0, row_bytes());
     for (int root = 0; root < ranks; ++root) {
-        MPI_Bcast(row_received, (int) options_given.vertices, types[options_given.type].type, root, MPI_COMM_WORLD);
+        MPI_Bcast(row_received, (int) given.vertices, types[given.type].type, root, MPI_COMM_WORLD);
     }
     start_open(&start, MPI_COMM_WORLD, TAG_START);
-    for (long i = 0; i < options_given.repetitions; ++i) {
+    for (long i = 0; i < given.repetitions; ++i) {
         const struct answer answer = solve(&own, row_received, &start);
         const struct result result = collect(&own, answer, digests, expected);
 
@@ -337,44 +326,42 @@ static bool take_option(void *context, int number, const char *text)
         if (!tune_get_bytes(&text, MOST_VERTICES, &amount) || '\0' != *text) {
             return false;
         }
-        options_given.vertices = (long) amount;
+        given.vertices = (long) amount;
         return 0 < amount;
     case ROWS:
-        return tune_get_number(text, 1, MOST_ROWS, &options_given.rows);
+        return tune_get_number(text, 1, MOST_ROWS, &given.rows);
     case ITERATIONS:
-        return tune_get_number(text, 1, MOST_ROWS, &options_given.iterations);
+        return tune_get_number(text, 1, MOST_ROWS, &given.iterations);
     case TYPE:
-        options_given.type = tune_find_word(text, type_names, sizeof(type_names) / sizeof(type_names[0]));
-        return 0 <= options_given.type;
+        given.type = tune_find_word(text, type_names, sizeof(type_names) / sizeof(type_names[0]));
+        return 0 <= given.type;
     case REPETITIONS:
-        return tune_get_number(text, 1, MOST_REPETITIONS, &options_given.repetitions);
+        return tune_get_number(text, 1, MOST_REPETITIONS, &given.repetitions);
     case NO_CHECK:
-        options_given.check = false;
+        given.check = false;
         return true;
     case CSV:
-        return options_given.csv = true;
+        return given.csv = true;
     default:
-        return options_given.help = true;
+        return given.help = true;
     }
 }
 
 /* What one option says of another. */
 static int settle_options(void)
 {
-    if (0 == options_given.rows) {
-        options_given.rows = (long) ROWS_OF_RANK * ranks;
-        options_given.rows = options_given.rows > options_given.vertices ? options_given.vertices : options_given.rows;
+    if (0 == given.rows) {
+        given.rows = (long) ROWS_OF_RANK * ranks;
+        given.rows = given.rows > given.vertices ? given.vertices : given.rows;
     }
-    if (0 == options_given.iterations) {
-        options_given.iterations = options_given.rows;
+    if (0 == given.iterations) {
+        given.iterations = given.rows;
     }
-    if (options_given.rows > options_given.vertices) {
-        return tune_complain("--rows %ld; accepted: up to the number of vertices, %ld", options_given.rows,
-                             options_given.vertices);
+    if (given.rows > given.vertices) {
+        return tune_complain("--rows %ld; accepted: up to the number of vertices, %ld", given.rows, given.vertices);
     }
-    if (options_given.iterations > options_given.rows) {
-        return tune_complain("--iterations %ld; accepted: up to the number of rows, %ld", options_given.iterations,
-                             options_given.rows);
+    if (given.iterations > given.rows) {
+        return tune_complain("--iterations %ld; accepted: up to the number of rows, %ld", given.iterations, given.rows);
     }
     return 0;
 }
@@ -411,9 +398,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     tune_options_speaker("han_asp", rank);
     if (0 != tune_read_options(argc, argv, options, accepted, NULL, take_option)
-        || (!options_given.help && 0 != settle_options())) {
+        || (!given.help && 0 != settle_options())) {
         code = 2;
-    } else if (options_given.help) {
+    } else if (given.help) {
         if (0 == rank) {
             help();
         }

@@ -19,6 +19,7 @@
 
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
+#include "han_memory.h"
 #include "han_start.h"
 
 #include <stdbool.h>
@@ -238,20 +239,9 @@ struct training {
     int reduced;             /* buckets */
 };
 
-static void *memory_of(size_t bytes)
-{
-    void *memory = malloc(0 < bytes ? bytes : 1);
-
-    if (NULL == memory) {
-        tune_complain_here("no memory for the gradients");
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    return memory;
-}
-
 static float *memory_of_floats(size_t count)
 {
-    return memory_of(count * sizeof(float));
+    return memory_for("gradients", count * sizeof(float));
 }
 
 static void reduce_in_segments(struct training *t, float *buffer, size_t elements)
@@ -368,12 +358,13 @@ static double step(struct training *t, struct start *start)
     return start_clock() - begin;
 }
 
+/* NULL: there is none any more. */
 static void begin_step(struct training *t, const struct mode *mode)
 {
     pthread_mutex_lock(&t->mutex);
     t->mode = mode;
     t->ready = MOST_TENSORS;
-    t->reduced = NULL == mode ? t->bucket_count : 0;
+    t->reduced = 0;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->mutex);
 }
@@ -442,9 +433,9 @@ static void make_buckets(struct training *t, size_t fusion)
     t->bucket_count = 0;
     for (int i = t->network.count - 1; i >= 0; --i) {
         const size_t elements = t->network.tensors[i].elements;
-        struct bucket *last = &t->buckets[t->bucket_count - 1];
+        struct bucket *last = 0 < t->bucket_count ? &t->buckets[t->bucket_count - 1] : NULL;
 
-        if (0 < t->bucket_count && (last->elements + elements) * sizeof(float) <= fusion) {
+        if (NULL != last && (last->elements + elements) * sizeof(float) <= fusion) {
             last->last = i;
             last->elements += elements;
             most = last->elements > most ? last->elements : most;
@@ -540,11 +531,11 @@ static bool train(int which, size_t fusion, struct start *start)
         t.gradients[i] = memory_of_floats(t.network.tensors[i].elements);
     }
     make_buckets(&t, fusion);
-    t.requests = memory_of((size_t) given.in_flight * sizeof(*t.requests));
+    t.requests = memory_for("gradients", (size_t) given.in_flight * sizeof(*t.requests));
     for (long i = 0; i < given.in_flight; ++i) {
         t.requests[i] = MPI_REQUEST_NULL;
     }
-    begin_step(&t, &given.modes[0]);
+    t.mode = &given.modes[0];
     t.reduced = t.bucket_count; /* nothing to do yet */
     if (0 != pthread_create(&thread, NULL, communicate, &t)) {
         tune_complain_here("no thread for the communication");
