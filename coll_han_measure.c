@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The machine, as MPI_Init finds it: a few pairs of leaders send messages to each other, every rank looks at its node,
- * and one allreduce makes known to all what has been found. So all communicators of a job decide by one machine from
- * their first call on, and no later call pays for it.
+ * The machine, as MPI_Init finds it: every rank looks at its node, a few pairs of leaders send messages to each other,
+ * and an allreduce after each makes known to all what has been found. So all communicators of a job decide by one
+ * machine from their first call on, and no later call pays for it.
  */
 #include "coll_han.h"
 
@@ -18,25 +18,23 @@
 #include "opal/runtime/opal_progress.h"
 
 #include "coll_han_classes.h"
+#include "coll_han_trips.h"
 #include "common/coll_end.h"
 #include "common/coll_places.h"
 #include "common/coll_tags.h"
 
-/* Pairs that measure at once: one good link is enough, and many would fill a network that is not the leaders' own. */
-enum { PAIRS = 4 };
-
 /*
- * Of each length there are a few trips, the shortest of which counts: what else happens only makes them longer. Lengths
- * grow up to one that is on its way for so long that latencies count for little; of that there are more, while there is
- * time.
+ * Pairs that measure at once: one good link is enough, and many would fill a network that is not the leaders' own.
+ * Where nodes are one machine, pairs would only keep each other's processors busy. CONNECT messages come first: a
+ * connection is made with the first, and the next ones may still wait for it.
  */
-enum { FEW = 3, MANY = 9, SHORTEST = 4 << 10, LONGEST = 2 << 20, LONG_TRIP = 1000000, MOST_TIME = 20000000 }; /* ns */
+enum { PAIRS = 4, CONNECT = 3 };
 
 /* One of two ranks that measure. */
 struct end {
     const han_module_t *module;
     int peer;
-    char *buffer; /* [LONGEST] */
+    char *buffer; /* [HAN_TRIPS_LONGEST] */
 };
 
 static uint64_t now(void)
@@ -58,50 +56,41 @@ static int put(const struct end *end, size_t bytes)
 static int get(const struct end *end, size_t *bytes)
 {
     ompi_status_public_t status;
-    const int rc = MCA_PML_CALL(
-        recv(end->buffer, LONGEST, MPI_BYTE, end->peer, coll_tag(COLL_TAGS_MEASURE), end->module->comm, &status));
+    const int rc = MCA_PML_CALL(recv(end->buffer, HAN_TRIPS_LONGEST, MPI_BYTE, end->peer, coll_tag(COLL_TAGS_MEASURE),
+                                     end->module->comm, &status));
 
     *bytes = OMPI_SUCCESS == rc ? status._ucount : 0;
     return rc;
 }
 
-/* Some messages of a length, each answered by a byte; the shortest time, in ns, never 0. */
-static int time_trips(const struct end *end, size_t bytes, uint64_t deadline, uint64_t *least)
+/* A message, which a byte answers; the time, in ns. */
+static int go(const struct end *end, size_t bytes, uint64_t *took)
 {
-    int rc = OMPI_SUCCESS;
+    const uint64_t start = now();
+    size_t reply;
+    int rc = put(end, bytes);
 
-    *least = UINT64_MAX;
-    for (int trip = 0; OMPI_SUCCESS == rc && (trip < FEW || (trip < MANY && LONG_TRIP <= *least && now() < deadline));
-         ++trip) {
-        const uint64_t start = now();
-        uint64_t took;
-        size_t reply;
-
-        rc = put(end, bytes);
-        rc = OMPI_SUCCESS == rc ? get(end, &reply) : rc;
-        took = now() - start;
-        took = 0 == took ? 1 : took;
-        *least = took < *least ? took : *least;
-    }
+    rc = OMPI_SUCCESS == rc ? get(end, &reply) : rc;
+    *took = now() - start;
     return rc;
 }
 
-/* Where a byte takes long, ranks are busy with something else: then times tell nothing of the links. */
 static int ask(const struct end *end, mca_coll_han_facts_t *facts)
 {
-    size_t bytes = SHORTEST;
-    uint64_t deadline, took;
-    int rc = time_trips(end, 1, 0, &took); /* they connect */
+    mca_coll_han_trips_t trips = { 0 };
+    uint64_t took;
+    size_t bytes;
+    int rc = OMPI_SUCCESS;
 
-    deadline = now() + MOST_TIME;
-    rc = OMPI_SUCCESS == rc ? time_trips(end, 1, deadline, &took) : rc;
-    if (LONG_TRIP > took) {
-        facts->trip = took * 1000 / 2;
+    for (int i = 0; i < CONNECT && OMPI_SUCCESS == rc; ++i) {
+        rc = go(end, 1, &took);
     }
-    for (; bytes <= LONGEST && OMPI_SUCCESS == rc && LONG_TRIP > took && now() < deadline; bytes *= 2) {
-        rc = time_trips(end, bytes, deadline, &took);
-        facts->rate = bytes * UINT64_C(1000000000) / took;
+    while (OMPI_SUCCESS == rc && 0 < (bytes = mca_coll_han_trips_next(&trips))) {
+        rc = go(end, bytes, &took);
+        mca_coll_han_trips_took(&trips, took);
     }
+    facts->trip = trips.trip * 1000 / 2;
+    facts->rate = trips.rate;
     return OMPI_SUCCESS == rc ? put(end, 0) : rc;
 }
 
@@ -124,7 +113,7 @@ static int measure_network(const han_module_t *module, mca_coll_han_facts_t *fac
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
-    const int half = topology->group_count / 2, pairs = half < PAIRS ? half : PAIRS;
+    const int half = topology->group_count / 2, most = facts->shared ? 1 : PAIRS, pairs = half < most ? half : most;
     const bool asks = group < pairs, answers = half <= group && group < half + pairs;
     struct end end = { .module = module };
     int rc;
@@ -133,7 +122,7 @@ static int measure_network(const han_module_t *module, mca_coll_han_facts_t *fac
         return OMPI_SUCCESS;
     }
     end.peer = mca_coll_han_topology_leader(topology, asks ? group + half : group - half);
-    end.buffer = calloc(1, LONGEST);
+    end.buffer = calloc(1, HAN_TRIPS_LONGEST);
     if (NULL == end.buffer) {
         coll_end("han", "messages that measure the machine");
     }
@@ -185,8 +174,55 @@ static uint64_t eager_limit(const char *transport)
 
 /* ---- all together ---- */
 
-/* What ranks have found, as numbers of which the least counts; NOT_: of which the most does. */
-enum { TRIP, NOT_RATE, CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, FACTS };
+/* What nodes have, as numbers of which the least counts; NOT_: of which the most does. */
+enum { CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, NODE_FACTS };
+
+/* And what the pairs that measure have found. */
+enum { TRIP, NOT_RATE, NETWORK_FACTS };
+
+/* Of all ranks the least of each number. */
+static int least(const han_module_t *module, const uint64_t *own, uint64_t *all, int count)
+{
+    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+
+    return fallback->fn.allreduce(own, all, count, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_min.op, module->comm,
+                                  fallback->module);
+}
+
+static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts)
+{
+    const uint64_t id = started();
+    const uint64_t own[NODE_FACTS] = { [CORES] = processors(),
+                                       [STARTED] = id,
+                                       [NOT_STARTED] = ~id,
+                                       [EAGER_LOW] = eager_limit("vader"),
+                                       [EAGER_UP] = eager_limit("tcp") };
+    uint64_t all[NODE_FACTS];
+    const int rc = least(module, own, all, NODE_FACTS);
+
+    if (OMPI_SUCCESS == rc) {
+        facts->cores = all[CORES];
+        facts->shared = ~all[NOT_STARTED] == all[STARTED];
+        facts->eager[HAN_LOW] = all[EAGER_LOW];
+        facts->eager[HAN_UP] = all[EAGER_UP];
+    }
+    return rc;
+}
+
+static int look_at_network(const han_module_t *module, mca_coll_han_facts_t *facts)
+{
+    uint64_t own[NETWORK_FACTS], all[NETWORK_FACTS];
+    int rc = measure_network(module, facts);
+
+    own[TRIP] = 0 == facts->trip ? UINT64_MAX : facts->trip;
+    own[NOT_RATE] = ~facts->rate;
+    rc = OMPI_SUCCESS == rc ? least(module, own, all, NETWORK_FACTS) : rc;
+    if (OMPI_SUCCESS == rc) {
+        facts->trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP];
+        facts->rate = ~all[NOT_RATE];
+    }
+    return rc;
+}
 
 static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *facts, uint64_t took)
 {
@@ -202,33 +238,15 @@ static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *fa
 
 static int measure(han_module_t *module, mca_coll_han_machine_t *machine)
 {
-    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     const uint64_t start = now();
     mca_coll_han_facts_t facts = { 0 };
-    uint64_t own[FACTS], all[FACTS];
     int rc = coll_result(mca_coll_han_module_topology(module, true), "han", "the topology", module->comm);
 
-    rc = OMPI_SUCCESS == rc ? measure_network(module, &facts) : rc;
+    rc = OMPI_SUCCESS == rc ? look_at_nodes(module, &facts) : rc;
+    rc = OMPI_SUCCESS == rc ? look_at_network(module, &facts) : rc;
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    own[TRIP] = 0 == facts.trip ? UINT64_MAX : facts.trip;
-    own[NOT_RATE] = ~facts.rate;
-    own[CORES] = processors();
-    own[STARTED] = started();
-    own[NOT_STARTED] = ~own[STARTED];
-    own[EAGER_LOW] = eager_limit("vader");
-    own[EAGER_UP] = eager_limit("tcp");
-    rc = fallback->fn.allreduce(own, all, FACTS, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_min.op, module->comm,
-                                fallback->module);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
-    facts = (mca_coll_han_facts_t){ .trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP],
-                                    .rate = ~all[NOT_RATE],
-                                    .eager = { [HAN_LOW] = all[EAGER_LOW], [HAN_UP] = all[EAGER_UP] },
-                                    .cores = all[CORES],
-                                    .shared = ~all[NOT_STARTED] == all[STARTED] };
     mca_coll_han_classes_machine(machine, &facts);
     if (0 == ompi_comm_rank(module->comm)) {
         say_facts(module, &facts, now() - start);
