@@ -301,24 +301,44 @@ __attribute__((visibility("default"))) int sched_yield(void)
     return (int) syscall(SYS_sched_yield);
 }
 
+static int bcast_of_one(char *all, char *own)
+{
+    (void) all;
+    return MPI_Bcast(own, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static int scatter_of_one(char *all, char *own)
+{
+    return MPI_Scatter(all, 1, MPI_CHAR, own, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
 /* Where ranks are more than cores, each time costs a turn of all the others. */
-static void ready_call_keeps_its_core(void)
+static void keeps_its_core(const char *name, int (*call)(char *all, char *own))
 {
     enum { CALLS = 50 };
+    char *all = t_alloc((size_t) t.size);
     int gave = 0;
 
     for (int i = 0; i < CALLS; ++i) {
         char token = (char) (0 == t.rank ? i : -1);
         long before;
 
+        memset(all, i, (size_t) t.size);
         T_MPI(MPI_Barrier(MPI_COMM_WORLD));
         before = given_away;
-        T_MPI(MPI_Bcast(&token, 1, MPI_CHAR, 0, MPI_COMM_WORLD));
+        T_MPI(call(all, &token));
         gave += before < given_away;
-        t_expect(i == token, "bcast %d gave %d", i, token);
+        t_expect(i == token, "%s %d gave %d", name, i, token);
     }
     /* The first call may make something, and now and then a buffer is full. */
-    t_expect(0 != t.rank || gave < CALLS / 2, "the root gave its core away in %d of %d calls", gave, CALLS);
+    t_expect(0 != t.rank || gave < CALLS / 2, "%s: the root gave its core away in %d of %d calls", name, gave, CALLS);
+    t_free(all);
+}
+
+static void ready_call_keeps_its_core(void)
+{
+    keeps_its_core("bcast", bcast_of_one);
+    keeps_its_core("scatter", scatter_of_one);
 }
 
 /* A structure with padding behind its last member. */
