@@ -30,9 +30,15 @@ static bool goes_on(const mca_coll_han_trips_t *trips)
     return LONG_TRIP > trips->least || (1 < trips->bytes && rate_of(trips) > trips->rate + trips->rate / 4);
 }
 
+/* ns that all trips ask for, up to now. */
+static uint64_t asked(const mca_coll_han_trips_t *trips)
+{
+    return trips->spent + (uint64_t) trips->count * trips->least;
+}
+
 static bool is_over(const mca_coll_han_trips_t *trips)
 {
-    return MOST_TIME <= trips->spent + (uint64_t) trips->count * trips->least;
+    return MOST_TIME <= asked(trips);
 }
 
 static bool is_enough(const mca_coll_han_trips_t *trips)
@@ -53,25 +59,32 @@ static void conclude(mca_coll_han_trips_t *trips)
     }
 }
 
-size_t mca_coll_han_trips_next(mca_coll_han_trips_t *trips)
+static size_t begin(mca_coll_han_trips_t *trips, size_t bytes)
 {
-    if (0 < trips->bytes && !is_enough(trips)) {
-        return trips->bytes;
-    }
-    if (0 < trips->bytes) {
-        const bool more = goes_on(trips) && HAN_TRIPS_LONGEST > trips->bytes && !is_over(trips);
-
-        conclude(trips);
-        if (!more) {
-            return 0;
-        }
-    }
-    trips->spent += (uint64_t) trips->count * trips->least;
-    trips->bytes = 0 == trips->bytes ? 1 : 1 == trips->bytes ? SHORTEST : trips->bytes * STEP;
+    trips->bytes = bytes;
     trips->count = 0;
     trips->least = UINT64_MAX;
     trips->second = UINT64_MAX;
-    return trips->bytes;
+    return bytes;
+}
+
+size_t mca_coll_han_trips_next(mca_coll_han_trips_t *trips)
+{
+    bool last;
+
+    if (0 == trips->bytes) {
+        return begin(trips, 1);
+    }
+    if (!is_enough(trips)) {
+        return trips->bytes;
+    }
+    last = !goes_on(trips) || HAN_TRIPS_LONGEST <= trips->bytes || is_over(trips);
+    conclude(trips);
+    if (last) {
+        return 0;
+    }
+    trips->spent = asked(trips);
+    return begin(trips, 1 == trips->bytes ? SHORTEST : trips->bytes * STEP);
 }
 
 void mca_coll_han_trips_took(mca_coll_han_trips_t *trips, uint64_t took)

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <mpi.h>
 
+#include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 
@@ -123,16 +124,9 @@ static double once(int activity, MPI_Comm comm)
 
 /* -- the measurement -- */
 
-static int by_value(const void *one, const void *other)
-{
-    const double a = *(const double *) one, b = *(const double *) other;
-
-    return (a > b) - (a < b);
-}
-
 static double median(double *of)
 {
-    qsort(of, (size_t) repetitions, sizeof(*of), by_value);
+    tool_sort(of, (size_t) repetitions);
     return of[repetitions / 2];
 }
 

@@ -7,6 +7,7 @@
  * See --help.
  */
 #define _GNU_SOURCE
+#include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 
@@ -55,13 +56,6 @@ static int by_single_copy(char *to, const char *shared, char *from, pid_t pid, s
 }
 
 /* The median, as that of what it is compared with; -1 where it cannot be done. */
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 static double time_of(int (*copy)(char *, const char *, char *, pid_t, size_t), char *to, const char *shared,
                       char *from, pid_t pid, size_t bytes)
 {
@@ -78,7 +72,7 @@ static double time_of(int (*copy)(char *, const char *, char *, pid_t, size_t), 
         }
         times[count++] = now() - before;
     }
-    qsort(times, count, sizeof(times[0]), by_value);
+    tool_sort(times, count);
     return times[count / 2];
 }
 

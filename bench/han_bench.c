@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_noise.h"
@@ -968,13 +969,6 @@ static void warm_up(struct bench *b, struct point *pt, int warmup)
     memset(pt->wrong, 0, sizeof(pt->wrong));  /* what warm-up found is found again */
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
 static void print_header(const struct bench *b)
 {
     const struct shape *s = &b->shape;
@@ -1053,7 +1047,7 @@ static void report(struct bench *b, const struct point *pt, int v, double *times
     if (NULL != b->samples) {
         flush(b, b->samples, b->samples_name);
     }
-    qsort(times, (size_t) n, sizeof(*times), by_value);
+    tool_sort(times, (size_t) n);
     print_row(b, pt, v, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
 }
 

@@ -17,6 +17,7 @@
 #include <mpi.h>
 #include <pthread.h>
 
+#include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_memory.h"
@@ -451,13 +452,6 @@ struct result {
     double wrong;   /* elements, on all ranks */
 };
 
-static int by_value(const void *one, const void *other)
-{
-    const double a = *(const double *) one, b = *(const double *) other;
-
-    return (a > b) - (a < b);
-}
-
 /* The greatest times of all ranks, of each step, and the sum of the wrong elements, on rank 0. */
 static struct result collect(double *times, double wrong)
 {
@@ -476,7 +470,7 @@ static struct result collect(double *times, double wrong)
         }
         times[steps] += of_other[steps];
     }
-    qsort(times, (size_t) steps, sizeof(*times), by_value);
+    tool_sort(times, (size_t) steps);
     return (struct result){ times[steps / 2], times[steps] };
 }
 

@@ -2,6 +2,8 @@
 /* The cost model (HAN paper, sections III-A.2 and III-B.2), and the statistics of its measurements. */
 #include "tune.h"
 
+#include "../common/tool_sort.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +30,12 @@ void tune_series_free(struct tune_series *series)
     memset(series, 0, sizeof(*series));
 }
 
-static int compare(const void *left, const void *right)
-{
-    const double a = *(const double *) left, b = *(const double *) right;
-
-    return (a > b) - (a < b);
-}
-
 double tune_median(double *values, size_t count)
 {
     if (0 == count) {
         return NAN;
     }
-    qsort(values, count, sizeof(*values), compare);
+    tool_sort(values, count);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
@@ -53,7 +48,7 @@ static double *sorted(const struct tune_series *series)
         values[i] = series->samples[i];
     }
     if (NULL != values) {
-        qsort(values, series->count, sizeof(*values), compare);
+        tool_sort(values, series->count);
     }
     return values;
 }
