@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 #
-# What asp and training share: an application, several cases of it on each machine, one
+# What asp, learning and training share: an application, several cases of it on each machine, one
 # table and one picture of all. Sourced by them behind common.sh. They have pool, which
 # prints a line of $columns for each case and set, beginning with the machine; report,
 # which prints the tables and fails where a requirement is not met; plot_script.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 #
-# What asp, board, candidates, compare, groups, noise and pipelining share: sets of components, the
+# What asp, board, candidates, compare, groups, learning, noise, pipelining and training share: sets of components, the
 # virtual cluster, jobs, rounds, progress. Sourced by them, with `program` set to the
 # script's name. A job leaves $work/samples.SET@COLLECTIVE@ROUND, and table.* alike.
 

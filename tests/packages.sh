@@ -8,7 +8,8 @@ readonly PACKAGES_TO_RUN=(autoconf automake libtool pkgconf gcc libc6-dev make
     libopenmpi-dev openmpi-bin libhwloc-dev iproute2 gnuplot-nox)
 # For the tests.
 # shellcheck disable=SC2034  # used by who sources this
-readonly PACKAGES_TO_CHECK=("${PACKAGES_TO_RUN[@]}" libcmocka-dev clang libclang-rt-dev valgrind procps)
+readonly PACKAGES_TO_CHECK=("${PACKAGES_TO_RUN[@]}" libcmocka-dev clang libclang-rt-dev valgrind procps
+    python3-numpy python3-mpi4py)
 
 # Prints those that are not installed.
 packages_missing() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What bench/han_asp, bench/han_training, bench/asp and bench/training promise. Runs in build/tests, or where BENCH names
+# What bench/han_asp, han_training, han_learning, asp, training and learning promise. Runs in build/tests, or where BENCH names
 # the folder of the programs to test, and COMPONENTS that of this project's components. Exit code 0 pass, 1 fail, 77 no MPI.
 #
 # shellcheck disable=SC2317  # the test functions are called through t_check
@@ -224,7 +224,76 @@ else
     t_skip 'han_training reduces a buffer by as many calls as it is told' 'no mpicc'
 fi
 
-# ---------------------------------------------------------------- asp and training
+# ---------------------------------------------------------------- han_learning
+
+# Debian's packages are for Debian's Python.
+export PATH=/usr/bin:$PATH
+
+learns() {                          # learns RANKS [-x NAME=VALUE] -- OPTIONS
+    local programs=$HERE/../bench
+    job han_learning "$@"
+}
+
+learning_learns() {
+    learns 3 -- --steps 41 --hidden 32 --csv && [[ $(head -n 1 "$tmp/out") == ranks,bytes,step,loss,digest,step_s,reduction_s,error ]] &&
+        awk -F, '
+            /^[0-9]/ { good += $1 == 3 && $2 == 5008 && $3 == good && $6 >= $7 && ($3 % 10 ? $8 == "-" : $8 < 1e-5); loss[$3] = $4 }
+            END { exit good != 41 || loss[40] > loss[0] / 2 }' "$tmp/out" &&
+        grep -qE '^# [0-9.]+ % of 3000 new points are told right; 0 ranks have other weights than rank 0$' "$tmp/out"
+}
+
+# The first one of them on rank 1 is half as large again; with FAILS, the call fails there.
+make_wrong_sums() {
+    cat >"$tmp/wrong_sum.c" <<'END'
+#include <mpi.h>
+#include <stdlib.h>
+int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    int rank, code = PMPI_Allreduce(send, recv, count, type, op, comm);
+    MPI_Comm_rank(comm, &rank);
+    if (1 == rank) {
+        ((float *) recv)[0] = ((float *) recv)[0] * 1.5f;
+    }
+    return 1 == rank && getenv("FAILS") ? MPI_ERR_OTHER : code;
+}
+END
+    mpicc -shared -fPIC -o "$tmp/wrong_sum.so" "$tmp/wrong_sum.c" 2>"$tmp/err"
+}
+
+learning_tells_of_other_weights() {
+    local status=0
+    learns 3 -x LD_PRELOAD="$tmp/wrong_sum.so" -- --steps 5 --hidden 8 || status=$?
+    ((status == 1)) && grep -qE '; 1 ranks have other weights than rank 0$' "$tmp/out"
+}
+
+learning_refuses() {
+    local programs=$HERE/../bench option
+    for option in --steps --points --hidden --seed; do
+        refuses han_learning "$option: 0; accepted: a number from 1 to 999999; --help lists the options" "$option" 0 || return
+    done
+    refuses han_learning 'unrecognized arguments: --fast; --help lists the options' --fast
+}
+
+learning_ends_where_a_rank_fails() {
+    ! learns 3 -x LD_PRELOAD="$tmp/wrong_sum.so" -x FAILS=yes -- --steps 5 --hidden 8 && grep -q 'MPI_ERR_OTHER' "$tmp/err" &&
+        ! grep -q 'are told right' "$tmp/out"
+}
+
+readonly LEARNS='han_learning learns, by sums that are right, the same on all ranks'
+can_learn=yes
+if ! python3 -c 'import numpy, mpi4py.MPI' 2>"$tmp/err"; then
+    can_learn=
+    t_skip "$LEARNS" 'no NumPy, or no mpi4py'
+else
+    t_check "$LEARNS" learning_learns
+    t_check 'han_learning refuses what is no number of steps, points, neurons' learning_refuses
+    if make_wrong_sums; then
+        t_check 'han_learning tells of a rank that has another sum' learning_tells_of_other_weights
+        t_check 'han_learning ends where a rank fails' learning_ends_where_a_rank_fails
+    fi
+fi
+
+# ---------------------------------------------------------------- asp, training, learning
 
 script() {                          # script NAME OPTIONS; sets code
     local name=$1
@@ -283,6 +352,24 @@ training_has_no_wrong_peer() {
     ((code == 1)) && grep -qE '^bad! ' "$tmp/out" && grep -qE '^training: bad gave [0-9]+ wrong gradients: resnet110, ' "$tmp/err"
 }
 
+learning_compares_sets() {
+    local programs=$HERE/../bench
+    script learning --shapes 2x2,2x2:node --sets han,reproducible,tuned --steps 12 --hidden 16 --output "$tmp/learning"
+    ((code == 0)) && grep -qx 'gradients of 1488 bytes, 12 steps, 2 nodes x 2 ranks by node, links without a rate' "$tmp/out" &&
+        (($(grep -cE '^(han|reproducible|tuned) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+$' "$tmp/out") == 6)) &&
+        grep -qx 'reproducible: the same bits in all 2 tables' "$tmp/out" &&
+        awk -F, -v version="$("$HERE/../common/version.sh")" '
+            NR > 1 { good += NF == 18 && $5 == 16 && $8 == 1 && $10 >= $11 && $14 < 0.01 && $15 < 1e-5 && $16 == 0 && $18 == version }
+            END { exit NR != 7 || good != 6 }' "$tmp/learning.csv" &&
+        { ! command -v gnuplot >/dev/null || grep -q '2 nodes of 2 by node, no rate, width 16' "$tmp/learning.svg"; }
+}
+
+learning_judges() {
+    local programs=$HERE/../bench
+    script learning --shapes 3x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong_sum.so" --ours bad --steps 3 --hidden 8
+    ((code == 1)) && grep -qE '^learning: bad left 1 ranks with other weights than rank 0: gradients of ' "$tmp/err"
+}
+
 readonly EARLY='asp puts sets side by side, in tables, as CSV, and as a picture'
 script asp --shapes 2x1 --sets tuned --vertices 1
 if ((code == 77)); then
@@ -295,6 +382,10 @@ else
     t_check 'training fails where ours takes longer than allowed' training_judges
     [[ ! -e $tmp/left_out.so ]] ||
         t_check 'training marks a set with wrong gradients, and fails where it is ours' training_has_no_wrong_peer
+    if [[ -n $can_learn ]]; then
+        t_check 'learning puts sets side by side, in tables, as CSV, and as a picture' learning_compares_sets
+        [[ ! -e $tmp/wrong_sum.so ]] || t_check 'learning fails where ours left ranks with other weights' learning_judges
+    fi
 fi
 
 echo "1..$count"

@@ -34,6 +34,7 @@ bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fas
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
 bench/groups     |  | --shapes 4;--rates ,;--rounds 0;--collective alltoall;--bytes 8:x;--segment x;--trees ,;--groups 0;--model /none;--components /none;--program /none;--output /dev/null/x
+bench/learning   |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--hidden x;--points 0;--steps 0;--components /none;--program /none;--output /dev/null/x
 bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
 bench/training   |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--networks lenet;--fusion x;--modes fast;--modes segments=0;--in-flight 0;--batch x;--flops fast;--steps 0;--max-slower x;--components /none;--program /none;--output /dev/null/x
 cluster/vcluster | up | --nodes 0;--nodes 201;--nodes x;--name a/b;--rate fast;--rate 0;--owner 0;--owner x;--fast
@@ -157,11 +158,11 @@ test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
 }
 
 make_stubs
-for tool in bench/{asp,board,candidates,compare,groups,inside,noise,pipelining,training} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
+for tool in bench/{asp,board,candidates,compare,groups,inside,learning,noise,pipelining,training} cluster/vcluster demo.sh check.sh tests/{run,mutants,in-tree,test_memory,test_tune,fuzz}.sh; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(options_of "$TOP/$tool")
 done
-for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,noise,pipelining,training} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
+for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,learning,noise,pipelining,training} "$TOP"/{cluster/vcluster,demo.sh,check.sh} \
     "$build"/tune/{han_tune,han_candidates,han_rules,han_report} "$build"/bench/{han_asp,han_bench,han_training,beside,han_choices,copy_rates}; do
     t_check "${tool##*/} tells its version" test_version "$tool"
 done
