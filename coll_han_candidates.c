@@ -12,7 +12,7 @@
 /* An algorithm has the first so many of them. With two nodes all are the same. */
 static const mca_coll_adapt_tree_kind_t trees[]
     = { ADAPT_TREE_LINEAR, ADAPT_TREE_BINOMIAL, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_KNOMIAL };
-enum { TREES_OF_SIMPLE = 2, TREES_OF_PIPELINE = 3, TREES_OF_RING = 3, TREES_OF_TREE = 5 };
+enum { TREES_OF_SIMPLE = 2, TREES_OF_LEADERS = 2, TREES_OF_PIPELINE = 3, TREES_OF_RING = 3, TREES_OF_TREE = 5 };
 
 static int tree_count(const mca_coll_han_candidates_t *what, int count)
 {
@@ -162,16 +162,18 @@ static void add_levels(struct list *list, mca_coll_han_params_t params, int coun
 
 static void add_leaders(struct list *list, mca_coll_han_params_t params)
 {
+    const mca_coll_han_input_t *input = &list->what->input;
+    const int count = mca_coll_han_leaders_have_tree(input->collective) ? tree_count(list->what, TREES_OF_LEADERS) : 1;
     size_t segment = 0;
 
-    do {
-        if (mca_coll_han_is_scan(list->what->input.collective)) {
+    for (int i = 0; i < count; ++i) {
+        params.ibalg = params.iralg = trees[i];
+        do {
             params.ibs = params.irs = segment;
-        }
-        add(list, params);
-        segment
-            = mca_coll_han_is_scan(list->what->input.collective) ? next_segment(segment, list->what->input.bytes) : 0;
-    } while (0 != segment);
+            add(list, params);
+            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes) : 0;
+        } while (0 != segment);
+    }
 }
 
 long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_coll_han_params_t **params)
@@ -237,6 +239,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     const mca_coll_han_algorithm_id_t algorithm = params->algorithm;
     const bool levels = HAN_SIMPLE == algorithm || HAN_PIPELINE == algorithm || HAN_UP_ALLREDUCE == algorithm;
     const bool groups = HAN_GROUPS == algorithm;
+    const bool tree_of_leaders = HAN_LEADERS == algorithm && mca_coll_han_leaders_have_tree(collective);
     const bool inner = groups || HAN_TREE == algorithm || HAN_RING == algorithm || HAN_UP_ALLREDUCE == algorithm;
     const char *up = mca_coll_han_goes_up(collective) ? "ir" : "ib";
 
@@ -248,7 +251,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if (levels) {
         append(text, " smod=%s", mca_coll_han_submodule_names[params->smod]);
     }
-    if (levels || inner) {
+    if (levels || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
     if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))) {

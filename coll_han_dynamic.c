@@ -273,6 +273,11 @@ bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
     return HAN_SCAN == collective || HAN_EXSCAN == collective;
 }
 
+bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective)
+{
+    return HAN_GATHER == collective || HAN_SCATTER == collective;
+}
+
 static bool reduces(mca_coll_han_collective_t collective)
 {
     return HAN_ALLREDUCE == collective || mca_coll_han_goes_up(collective) || mca_coll_han_is_scan(collective);

@@ -152,6 +152,9 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
+/** Whether the leaders of its algorithm leaders make a tree, that of ibalg: linear, or else binomial. */
+bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective);
+
 /**
  * About as many groups as each has ranks: with these flat trees and chains are shortest (hierarchical reduce paper,
  * formulas 9 and 11).

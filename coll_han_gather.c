@@ -4,53 +4,59 @@
  */
 #include "coll_han.h"
 
-/* A leader: the blocks of its node, packed, in one message; a rank that is alone sends its own as it is. */
+/* A leader: the blocks of its part of the tree, packed, in one message; who is alone there sends its own as it is. */
 static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_parts_t parts
-        = mca_coll_han_leaders_packed(leaders, leaders->size, own.count * own.datatype->super.size);
-    mca_coll_adapt_data_t all = mca_coll_han_leaders_part(&parts, 0);
+    const mca_coll_han_span_t span = mca_coll_han_leaders_span(leaders);
+    const int parent = mca_coll_han_leaders_parent(leaders), children = mca_coll_han_leaders_children(leaders);
+    mca_coll_han_parts_t parts;
 
-    if (1 == leaders->size) {
-        mca_coll_adapt_schedule_send(schedule, own, leaders->args->root);
+    if (1 == span.size) {
+        mca_coll_adapt_schedule_send(schedule, own, parent);
         return;
     }
+    parts = mca_coll_han_leaders_packed(leaders, span.size, own.count * own.datatype->super.size);
     for (int i = 1; i < leaders->size; ++i) {
-        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_part(&parts, i), leaders->members[i]);
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, i, 1), leaders->members[i]);
     }
-    mca_coll_adapt_schedule_copy(schedule, own, all);
+    for (int i = 0; i < children; ++i) {
+        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, child.first - span.first, child.size),
+                                     child.leader);
+    }
+    mca_coll_adapt_schedule_copy(schedule, own, mca_coll_han_leaders_packs(&parts, 0, 1));
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    all.count *= (size_t) leaders->size;
-    mca_coll_adapt_schedule_send(schedule, all, leaders->args->root);
+    mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_packs(&parts, 0, span.size), parent);
 }
 
-/* The root: from each leader the blocks of its node, which go where they belong at once where they lie side by side. */
+/*
+ * The root: from each child the blocks of its part of the tree, which go where they belong at once where they lie side
+ * by side.
+ */
 static void fill_root(mca_coll_han_leaders_t *leaders)
 {
     const mca_coll_han_args_t *args = leaders->args;
-    const mca_coll_han_topology_t *topology = leaders->topology;
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_parts_t parts
-        = mca_coll_han_leaders_packed(leaders, topology->size, (size_t) args->recv.count * args->recv.type->super.size);
+    const mca_coll_han_parts_t parts = mca_coll_han_leaders_packed(
+        leaders, leaders->topology->size, (size_t) args->recv.count * args->recv.type->super.size);
+    const int children = mca_coll_han_leaders_children(leaders);
 
-    for (int group = 0; group < topology->group_count; ++group) {
-        const int *members = mca_coll_han_topology_group(topology, group);
-        const int size = mca_coll_han_topology_group_size(topology, group);
-        mca_coll_adapt_data_t all = mca_coll_han_leaders_part(&parts, topology->first[group]);
+    for (int i = 0; i < children; ++i) {
+        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
 
-        if (group == leaders->group) {
+        if (-1 != child.block) {
+            mca_coll_adapt_schedule_recv(schedule, mca_coll_han_side_blocks(&args->recv, child.block, child.size),
+                                         child.leader);
             continue;
         }
-        if (topology->in_order) {
-            mca_coll_adapt_schedule_recv(schedule, mca_coll_han_side_blocks(&args->recv, members[0], size), members[0]);
-            continue;
-        }
-        all.count *= (size_t) size;
-        mca_coll_adapt_schedule_recv(schedule, all, members[0]);
-        for (int i = 0; i < size; ++i) {
-            mca_coll_adapt_schedule_copy(schedule, mca_coll_han_leaders_part(&parts, topology->first[group] + i),
-                                         mca_coll_han_side_blocks(&args->recv, members[i], 1));
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, child.first, child.size),
+                                     child.leader);
+        for (int place = child.first; place < child.first + child.size; ++place) {
+            mca_coll_adapt_schedule_copy(
+                schedule, mca_coll_han_leaders_packs(&parts, place, 1),
+                mca_coll_han_side_blocks(&args->recv, mca_coll_han_leaders_rank(leaders, place), 1));
         }
     }
     for (int i = 0; i < leaders->size; ++i) {
@@ -67,6 +73,7 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
 int mca_coll_han_perform_gather(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
                                 ompi_request_t **request)
 {
-    return HAN_LEADERS == params->algorithm ? mca_coll_han_leaders_rooted(han, args, fill_root, fill_leader, request)
-                                            : mca_coll_han_exchange(han, args, request);
+    return HAN_LEADERS == params->algorithm
+               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_leader, request)
+               : mca_coll_han_exchange(han, args, request);
 }

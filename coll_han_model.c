@@ -527,6 +527,25 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
     return cost;
 }
 
+/*
+ * Blocks along a binomial tree: of nodes between them, or of ranks in each node. A message has those of all that are
+ * below in the tree.
+ */
+static struct cost along_binomial(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    const bool up = HAN_UP == at;
+    const uint64_t size = up ? call->nodes : call->ppn;
+    struct cost cost = { 0 };
+
+    for (uint64_t distance = 1; distance < size; distance *= 2) {
+        const uint64_t left = size - distance, count = divide(left, 2 * distance);
+
+        cost = both(cost, messages(call, at, times(min(distance, left), bytes), then,
+                                   up ? count : times(call->nodes, count), 1, 1, up));
+    }
+    return cost;
+}
+
 static struct cost with_leaders(const struct call *call)
 {
     const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
@@ -565,9 +584,11 @@ static struct cost with_leaders(const struct call *call)
         cost = both(with_leader(call, all, copy), among_leaders(call, times(call->ppn, node), 2 * copy));
         cost = both(cost, with_leader(call, all, copy));
         return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
-    default: /* gather, scatter: the leaders', and the root's */
+    default: /* gather, scatter: in the nodes, and along the leaders' tree */
         cost = with_leader(call, bytes, 0);
-        return both(cost, messages(call, HAN_UP, node, copy, others, others, 1, others));
+        return both(cost, ADAPT_TREE_LINEAR == call->tree
+                              ? messages(call, HAN_UP, node, copy, others, others, 1, others)
+                              : along_binomial(call, HAN_UP, node, copy));
     }
 }
 
@@ -638,6 +659,13 @@ static struct cost flat_tree(const struct call *call, uint64_t then)
                 messages(call, HAN_LOW, call->bytes, then, times(call->nodes, call->ppn - 1), low.root, low.depth, 0));
 }
 
+/* Blocks along a flat binomial tree of ranks: one in each node, and one of nodes. */
+static struct cost along_ranks(const struct call *call)
+{
+    return both(along_binomial(call, HAN_LOW, call->bytes, call->machine->copy),
+                along_binomial(call, HAN_UP, times(call->ppn, call->bytes), call->machine->copy));
+}
+
 /* From rank to next rank: of each node one receives from another node, and one sends there. */
 static struct cost along_chain(const struct call *call)
 {
@@ -668,6 +696,15 @@ static bool goes_by_doubling(const struct call *call)
     }
 }
 
+/* Whether a gather or a scatter goes along a tree: of nonblocking ones, none does. */
+static bool goes_along_ranks(const struct call *call)
+{
+    enum { FEW_RANKS = 16, OF_FEW = 8192, OF_MANY = 256 };
+
+    return HAN_BLOCKING == call->input->form
+           && (HAN_GATHER == call->input->collective || (FEW_RANKS < call->ranks ? OF_MANY : OF_FEW) >= call->bytes);
+}
+
 static struct cost usual(const struct call *call)
 {
     const uint64_t reduce = call->machine->reduce, bytes = call->bytes;
@@ -690,6 +727,9 @@ static struct cost usual(const struct call *call)
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         return doubled(call, bytes, true, reduce);
+    case HAN_GATHER:
+    case HAN_SCATTER:
+        return goes_along_ranks(call) ? along_ranks(call) : with_all(call);
     default:
         return with_all(call);
     }

@@ -5,53 +5,71 @@
  */
 #include "coll_han.h"
 
-/* A leader: the blocks of its node come packed, in one message; to a rank that is alone its own comes as it is. */
+/* A leader: the blocks of its part of the tree come packed, in one message; to who is alone there its own as it is. */
 static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_parts_t parts
-        = mca_coll_han_leaders_packed(leaders, leaders->size, own.count * own.datatype->super.size);
-    mca_coll_adapt_data_t all = mca_coll_han_leaders_part(&parts, 0);
+    const mca_coll_han_span_t span = mca_coll_han_leaders_span(leaders);
+    const int parent = mca_coll_han_leaders_parent(leaders), children = mca_coll_han_leaders_children(leaders);
+    mca_coll_han_parts_t parts;
 
-    if (1 == leaders->size) {
-        mca_coll_adapt_schedule_recv(schedule, own, leaders->args->root);
+    if (1 == span.size) {
+        mca_coll_adapt_schedule_recv(schedule, own, parent);
         return;
     }
-    all.count *= (size_t) leaders->size;
-    mca_coll_adapt_schedule_recv(schedule, all, leaders->args->root);
+    parts = mca_coll_han_leaders_packed(leaders, span.size, own.count * own.datatype->super.size);
+    mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, 0, span.size), parent);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    for (int i = 1; i < leaders->size; ++i) {
-        mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_part(&parts, i), leaders->members[i]);
+    for (int i = 0; i < children; ++i) {
+        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+
+        mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_packs(&parts, child.first - span.first, child.size),
+                                     child.leader);
     }
-    mca_coll_adapt_schedule_copy(schedule, mca_coll_han_leaders_part(&parts, 0), own);
+    for (int i = 1; i < leaders->size; ++i) {
+        mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_packs(&parts, i, 1), leaders->members[i]);
+    }
+    mca_coll_adapt_schedule_copy(schedule, mca_coll_han_leaders_packs(&parts, 0, 1), own);
 }
 
-/* The root: to each leader the blocks of its node, side by side. */
+/* The blocks of a child's part of the tree that do not lie side by side; whether there were any. */
+static bool pack_for(mca_coll_han_leaders_t *leaders, mca_coll_han_span_t child, const mca_coll_han_parts_t *parts)
+{
+    if (-1 != child.block) {
+        return false;
+    }
+    for (int place = child.first; place < child.first + child.size; ++place) {
+        mca_coll_adapt_schedule_copy(
+            &leaders->schedule,
+            mca_coll_han_side_blocks(&leaders->args->send, mca_coll_han_leaders_rank(leaders, place), 1),
+            mca_coll_han_leaders_packs(parts, place, 1));
+    }
+    return true;
+}
+
+/* The root: to each child the blocks of its part of the tree. */
 static void fill_root(mca_coll_han_leaders_t *leaders)
 {
     const mca_coll_han_args_t *args = leaders->args;
-    const mca_coll_han_topology_t *topology = leaders->topology;
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_parts_t parts
-        = mca_coll_han_leaders_packed(leaders, topology->size, (size_t) args->send.count * args->send.type->super.size);
+    const mca_coll_han_parts_t parts = mca_coll_han_leaders_packed(
+        leaders, leaders->topology->size, (size_t) args->send.count * args->send.type->super.size);
+    const int children = mca_coll_han_leaders_children(leaders);
+    bool packed = false;
 
-    if (!topology->in_order) {
-        for (int i = 0; i < topology->size; ++i) {
-            mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_blocks(&args->send, topology->members[i], 1),
-                                         mca_coll_han_leaders_part(&parts, i));
-        }
+    for (int i = 0; i < children; ++i) {
+        packed = pack_for(leaders, mca_coll_han_leaders_child(leaders, i), &parts) || packed;
+    }
+    if (packed) {
         mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     }
-    for (int group = 0; group < topology->group_count; ++group) {
-        const int leader = mca_coll_han_topology_leader(topology, group);
-        const int size = mca_coll_han_topology_group_size(topology, group);
-        mca_coll_adapt_data_t all = mca_coll_han_leaders_part(&parts, topology->first[group]);
+    for (int i = 0; i < children; ++i) {
+        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
 
-        all.count *= (size_t) size;
-        if (group != leaders->group) {
-            mca_coll_adapt_schedule_send(
-                schedule, topology->in_order ? mca_coll_han_side_blocks(&args->send, leader, size) : all, leader);
-        }
+        mca_coll_adapt_schedule_send(schedule,
+                                     -1 != child.block ? mca_coll_han_side_blocks(&args->send, child.block, child.size)
+                                                       : mca_coll_han_leaders_packs(&parts, child.first, child.size),
+                                     child.leader);
     }
     for (int i = 0; i < leaders->size; ++i) {
         const mca_coll_adapt_data_t block = mca_coll_han_side_blocks(&args->send, leaders->members[i], 1);
@@ -67,6 +85,7 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
 int mca_coll_han_perform_scatter(han_module_t *han, const mca_coll_han_args_t *args,
                                  const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    return HAN_LEADERS == params->algorithm ? mca_coll_han_leaders_rooted(han, args, fill_root, fill_leader, request)
-                                            : mca_coll_han_exchange(han, args, request);
+    return HAN_LEADERS == params->algorithm
+               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_leader, request)
+               : mca_coll_han_exchange(han, args, request);
 }

@@ -37,7 +37,7 @@ check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |            
 check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
 check, one rank a node              | usual       | 1,1,1,1 | slot |                                          | mpi_check --calls 40
 check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --calls 15
-check, seven nodes, by MAP          | usual       | 2,1,1,1,2,1,1 | MAP  |                                    | mpi_check --segment 64 --calls 30
+check, seven nodes, by MAP          | usual       | 2,1,1,1,2,1,1 | MAP  | --mca coll_han_dynamic_rules_filename HERE/binomial.rules | mpi_check --segment 64 --calls 30
 check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
 check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 60 --free-early
 check adapt, one node               | usual       | 7,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --calls 20

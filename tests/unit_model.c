@@ -428,6 +428,46 @@ static void test_what_is_known_of_the_fallback(void **state)
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 0), fallback).single, 27000000 + 27000000 / 3);
 }
 
+/* Three messages, of 1, 2 and 4 blocks: of nothing they take less of a root than seven, of something longer. */
+static void test_blocks_along_a_tree(void **state)
+{
+    const mca_coll_han_params_t linear = { .algorithm = HAN_LEADERS, .ibalg = ADAPT_TREE_LINEAR },
+                                binomial = { .algorithm = HAN_LEADERS, .ibalg = ADAPT_TREE_BINOMIAL };
+    const mca_coll_han_input_t empty = input_of(HAN_GATHER, 8, 1, 0), blocks = input_of(HAN_SCATTER, 8, 1, 1024);
+
+    (void) state;
+    assert_int_equal(times_of(ALONE, empty, linear).single, 27000000 + 6 * 8500000);
+    assert_int_equal(times_of(ALONE, empty, linear).row, 7 * 8500000);
+    assert_int_equal(times_of(ALONE, empty, binomial).single, 3 * 27000000);
+    assert_int_equal(times_of(ALONE, empty, binomial).row, 3 * 8500000);
+    /* 27 and, of each block, 100 by the link and 2 by processors, of which one is a copy */
+    assert_int_equal(times_of(ALONE, blocks, linear).single, 129000000 + 6 * 100000000);
+    assert_int_equal(times_of(ALONE, blocks, binomial).single, 3 * 27000000 + 7 * 102000000);
+    assert_int_equal(times_of(ALONE, blocks, binomial).row, 7 * 100000000);
+}
+
+/* The fallback's, with its third, or direct messages: where the form is another, and of long blocks of many ranks. */
+static void test_tree_of_the_fallback(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK }, exchange = { .algorithm = HAN_EXCHANGE };
+    mca_coll_han_input_t gather = input_of(HAN_GATHER, 8, 1, 0), scatter = input_of(HAN_SCATTER, 16, 1, 512);
+    uint64_t direct;
+
+    (void) state;
+    assert_int_equal(times_of(ALONE, gather, fallback).single, 4 * 27000000);
+    gather.form = HAN_NONBLOCKING;
+    direct = times_of(ALONE, gather, exchange).single;
+    assert_int_equal(times_of(ALONE, gather, fallback).single, direct + direct / 3);
+    direct = times_of(ALONE, scatter, exchange).single;
+    assert_int_not_equal(times_of(ALONE, scatter, fallback).single, direct + direct / 3);
+    scatter.nodes = 17;
+    direct = times_of(ALONE, scatter, exchange).single;
+    assert_int_equal(times_of(ALONE, scatter, fallback).single, direct + direct / 3);
+    scatter.bytes = 256;
+    direct = times_of(ALONE, scatter, exchange).single;
+    assert_int_not_equal(times_of(ALONE, scatter, fallback).single, direct + direct / 3);
+}
+
 static mca_coll_han_params_t in_groups(mca_coll_adapt_tree_kind_t kind, size_t segment, int groups)
 {
     mca_coll_han_params_t params = tree(kind, segment);
@@ -514,6 +554,8 @@ int main(void)
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
+        cmocka_unit_test(test_blocks_along_a_tree),
+        cmocka_unit_test(test_tree_of_the_fallback),
         cmocka_unit_test(test_pick_beside_the_fallback),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
