@@ -430,14 +430,14 @@ static struct cost among_all_leaders(const struct call *call, uint64_t bytes, ui
                                  : both(between_nodes(&tree, bytes, then), between_nodes(&tree, bytes, 0));
 }
 
-/* Levels overlap, from segment to segment. */
+/* Levels overlap, from segment to segment: for each one more, who is done with the one before waits for it. */
 static struct cost overlapped(struct cost up, struct cost low, uint64_t segments)
 {
     const struct cost once = both(up, low);
 
     return (struct cost){
         .path = sum(once.path, times(segments - 1, max(once.rank, once.link))),
-        .hops = once.hops,
+        .hops = once.hops + segments - 1,
         .work = times(segments, once.work),
         .rank = times(segments, once.rank),
         .link = times(segments, once.link),
