@@ -229,9 +229,14 @@ fi
 # Debian's packages are for Debian's Python.
 export PATH=/usr/bin:$PATH
 
-learns() {                          # learns RANKS [-x NAME=VALUE] -- OPTIONS
+# han_learning is no compiled program.
+of_sources() {                      # of_sources TEST
     local programs=$HERE/../bench
-    job han_learning "$@"
+    "$@"
+}
+
+learns() {                          # learns RANKS [-x NAME=VALUE] -- OPTIONS
+    of_sources job han_learning "$@"
 }
 
 learning_learns() {
@@ -267,7 +272,7 @@ learning_tells_of_other_weights() {
 }
 
 learning_refuses() {
-    local programs=$HERE/../bench option
+    local option
     for option in --steps --points --hidden --seed; do
         refuses han_learning "$option: 0; accepted: a number from 1 to 999999; --help lists the options" "$option" 0 || return
     done
@@ -286,7 +291,7 @@ if ! python3 -c 'import numpy, mpi4py.MPI' 2>"$tmp/err"; then
     t_skip "$LEARNS" 'no NumPy, or no mpi4py'
 else
     t_check "$LEARNS" learning_learns
-    t_check 'han_learning refuses what is no number of steps, points, neurons' learning_refuses
+    t_check 'han_learning refuses what is no number of steps, points, neurons' of_sources learning_refuses
     if make_wrong_sums; then
         t_check 'han_learning tells of a rank that has another sum' learning_tells_of_other_weights
         t_check 'han_learning ends where a rank fails' learning_ends_where_a_rank_fails
@@ -353,7 +358,6 @@ training_has_no_wrong_peer() {
 }
 
 learning_compares_sets() {
-    local programs=$HERE/../bench
     script learning --shapes 2x2,2x2:node --sets han,reproducible,tuned --steps 12 --hidden 16 --output "$tmp/learning"
     ((code == 0)) && grep -qx 'gradients of 1488 bytes, 12 steps, 2 nodes x 2 ranks by node, links without a rate' "$tmp/out" &&
         (($(grep -cE '^(han|reproducible|tuned) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+$' "$tmp/out") == 6)) &&
@@ -365,7 +369,6 @@ learning_compares_sets() {
 }
 
 learning_judges() {
-    local programs=$HERE/../bench
     script learning --shapes 3x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong_sum.so" --ours bad --steps 3 --hidden 8
     ((code == 1)) && grep -qE '^learning: bad left 1 ranks with other weights than rank 0: gradients of ' "$tmp/err"
 }
@@ -383,8 +386,8 @@ else
     [[ ! -e $tmp/left_out.so ]] ||
         t_check 'training marks a set with wrong gradients, and fails where it is ours' training_has_no_wrong_peer
     if [[ -n $can_learn ]]; then
-        t_check 'learning puts sets side by side, in tables, as CSV, and as a picture' learning_compares_sets
-        [[ ! -e $tmp/wrong_sum.so ]] || t_check 'learning fails where ours left ranks with other weights' learning_judges
+        t_check 'learning puts sets side by side, in tables, as CSV, and as a picture' of_sources learning_compares_sets
+        [[ ! -e $tmp/wrong_sum.so ]] || t_check 'learning fails where ours left ranks with other weights' of_sources learning_judges
     fi
 fi
 

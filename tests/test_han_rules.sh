@@ -151,12 +151,12 @@ test_regret() {
 
 # On what was measured on virtual clusters: no pick takes much more than the best. The means by each clock are at most
 # MOST; SINGLE and ROW of the fallback's time. Of so many times picks for both are above 1.05 of the fallback's: SLOWER.
-test_regret_measured() {            # test_regret_measured SHAPE RATE MOST SINGLE ROW SLOWER [TABLE]
-    local shape=$1 rate=$2 table=$HERE/${7:-candidates.csv}
+test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST SINGLE ROW SLOWER
+    local table=$HERE/$1 shape=$2 rate=$3
     cp "$HERE/cluster.machine" "$tmp/cluster"
     [[ $rate != none ]] || sed -i 's/ rate [^ ]*//' "$tmp/cluster"
     run 0 regret "$table" --machine "$tmp/cluster" --shape "$shape" --rate "$rate" || return 1
-    awk -v most="$3" -v single="$4" -v row="$5" -v slower="$6" '
+    awk -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
         $1 == "all" { good = $2 >= 34 && $3 <= most && $4 <= most && $9 < single && $10 < row && $11 + $12 <= slower }
         END { exit !good }' "$tmp/out" ||
         { cat "$tmp/out" >>"$tmp/err"; return 1; }
@@ -329,16 +329,19 @@ t_check "a machine that is wrong is told of, with its line" test_machine_refused
 t_check "predict tells what parameters take by the model" test_predicted
 t_check "bench/groups tells what groups do by the model" test_groups_predicted
 t_check "regret: what the model's picks take over the best" test_regret
-t_check "regret: 4x4, the picks take at most 1.1 of the best, in the mean" test_regret_measured 4x4 none 1.1 0.8 0.75 4
-t_check "regret: 8x2, the picks take at most 1.15 of the best, in the mean" test_regret_measured 8x2 none 1.15 0.8 0.82 8
-t_check "regret: 4x1, the picks take at most 1.15 of the best, in the mean" test_regret_measured 4x1 none 1.15 0.85 0.92 14
-t_check "regret: 2x2, the picks take at most 1.2 of the best, in the mean" test_regret_measured 2x2 none 1.2 0.87 0.87 12
-t_check "regret: 4x4 at 200 Mbit/s, the picks take at most 1.15 of the best, in the mean" test_regret_measured 4x4 200mbit 1.15 0.6 0.5 7
-for what in '4x4 none 1.15 0.72 0.62 8' '8x2 none 1.2 0.8 0.78 18' '4x1 none 1.3 0.86 0.92 16'; do
-    # shellcheck disable=SC2086  # words
-    t_check "regret: ${what%% *} of a machine half as fast, the picks take little more than the best" \
-        test_regret_measured $what candidates_slow.csv
-done
+while read -r table shape rate most single row slower; do
+    t_check "regret: $table, $shape, $rate: the picks take at most $most of the best, in the mean" \
+        test_regret_measured "$table" "$shape" "$rate" "$most" "$single" "$row" "$slower"
+done <<'END'
+candidates.csv 4x4 none 1.1 0.8 0.75 4
+candidates.csv 8x2 none 1.15 0.8 0.82 8
+candidates.csv 4x1 none 1.15 0.85 0.92 14
+candidates.csv 2x2 none 1.2 0.87 0.87 12
+candidates.csv 4x4 200mbit 1.15 0.6 0.5 7
+candidates_slow.csv 4x4 none 1.15 0.72 0.62 8
+candidates_slow.csv 8x2 none 1.2 0.8 0.78 18
+candidates_slow.csv 4x1 none 1.3 0.86 0.92 16
+END
 t_check "regret tells of a shape that is not there" test_regret_nowhere --shape 4x5 'no line is of shape 4x5 and rate any'
 t_check "regret tells of a rate that is not there" test_regret_nowhere --rate 100mbit 'no line is of shape any and rate 100mbit'
 t_check "regret tells of a missing column" test_regret_refused 'table:1: there is no column row_us; accepted: ' nodes,ppn,map,rate,collective,bytes,algorithm,single_us
