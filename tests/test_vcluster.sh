@@ -332,13 +332,19 @@ test_check() {
 # A link that lets 256 KB pass at once carries messages of 64 KB a hundred times as fast as its 20 Mbit/s allow.
 test_check_finds_credit() {
     local script=$tmp/credit/cluster/vcluster status=0
-    copy_vcluster "$tmp/credit" && sed -i 's/^    local bytes=.*/    local bytes=262144/' "$script" || return 1
+    copy_vcluster "$tmp/credit" && sed -i 's/^    echo $((FRAME_BYTES.*/    echo 262144/' "$script" || return 1
     VCLUSTER=$script vc up --name "$B" --nodes 2 --rate 20mbit &&
         VCLUSTER=$script vc status --name "$B" && grep -q '^bucket  *262144$' "$tmp/out" || return 1
     VCLUSTER=$script vc check --name "$B" || status=$?
     ((status == 1)) && grep -q '^vcluster: a message takes less than 0.95 of the bound on 2 of 2 links' "$tmp/err"
     status=$?
     vc down --name "$B" && return "$status"
+}
+
+# A node has the system's at first, which may be any.
+test_congestion_control() {
+    vc run --name "$A" --ppn 1 -- cat /proc/sys/net/ipv4/tcp_congestion_control &&
+        [[ $(sort -u "$tmp/out") =~ ^(cubic|reno)$ && $(wc -l <"$tmp/out") == 4 ]]
 }
 
 test_check_without_links() {
@@ -537,11 +543,13 @@ if [[ -n $net ]]; then
     t_check "check measures each link, and finds none faster than given" test_check
     t_check "check finds credit after a pause" test_check_finds_credit
     t_check "check without a rate compares with nothing" test_check_without_rate
+    t_check "nodes send by cubic or reno" test_congestion_control
     t_check "the machine's own network is not touched" test_host_untouched
 else
     t_skip "check measures each link, and finds none faster than given" "no networks here"
     t_skip "check finds credit after a pause" "no networks here"
     t_skip "check without a rate compares with nothing" "no networks here"
+    t_skip "nodes send by cubic or reno" "no networks here"
     t_skip "the machine's own network is not touched" "no networks here"
 fi
 t_check "check of a single node says that there is no link" test_check_without_links
