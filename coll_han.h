@@ -20,6 +20,7 @@
 #include "coll_han_dynamic.h"
 #include "coll_han_choice.h"
 #include "coll_han_rules.h"
+#include "coll_han_spans.h"
 #include "coll_han_tasks.h"
 #include "coll_han_topology.h"
 #include "common/coll_packing.h"
@@ -562,8 +563,8 @@ typedef struct mca_coll_han_leaders_t {
     int rank, group;
     const int *members; /**< [size] ranks of its group */
     int size;
-    int leader;  /**< of its group */
-    bool linear; /**< of a rooted collective: the leaders' tree is linear; else it is binomial */
+    int leader;                 /**< of its group */
+    mca_coll_han_spans_t spans; /**< of a gather or a scatter */
 } mca_coll_han_leaders_t;
 
 /** Temporary memory in equal parts, each for one operand. */
@@ -625,37 +626,12 @@ mca_coll_adapt_data_t mca_coll_han_leaders_combine(mca_coll_han_leaders_t *leade
 mca_coll_adapt_data_t mca_coll_han_slice(mca_coll_adapt_data_t data, size_t first, size_t count);
 
 /**
- * Nodes whose blocks are one message of a gather or a scatter: some that follow one another, from the root's on, the
- * last of all followed by the first.
- */
-typedef struct mca_coll_han_span_t {
-    int leader; /**< of the first of them: who sends the message, or receives it */
-    int first;  /**< ranks of the nodes from the root's on that are before them */
-    int size;   /**< ranks of these nodes */
-    int block;  /**< which one of the root's blocks is the first, where they lie side by side there; else -1 */
-} mca_coll_han_span_t;
-
-/** The nodes that a leader sends for, or receives for: its own one first. Of the root: all. */
-mca_coll_han_span_t mca_coll_han_leaders_span(const mca_coll_han_leaders_t *leaders);
-
-/** A leader's children in the tree: how many, and the nodes that are one child's, the farthest ones first. */
-int mca_coll_han_leaders_children(const mca_coll_han_leaders_t *leaders);
-mca_coll_han_span_t mca_coll_han_leaders_child(const mca_coll_han_leaders_t *leaders, int child);
-
-/** Who is above a leader in the tree. */
-int mca_coll_han_leaders_parent(const mca_coll_han_leaders_t *leaders);
-
-/** The rank that this one is of the nodes from the root's on: of a span, first to first + size - 1. */
-int mca_coll_han_leaders_rank(const mca_coll_han_leaders_t *leaders, int place);
-
-/**
- * A gather or a scatter: the root and the leaders of the other nodes write their schedules, each with the block that is
- * its own; what other ranks do with their leader is written here. The leaders' tree is that of ibalg, linear or else
- * binomial.
+ * A gather or a scatter: the root writes its schedule, and so does each other rank, with the block that is its own. The
+ * tree of leaders is that of ibalg, those inside the nodes that of sbalg: linear, or else binomial.
  */
 int mca_coll_han_leaders_rooted(han_module_t *module, const mca_coll_han_args_t *args,
                                 const mca_coll_han_params_t *params, void (*fill_root)(mca_coll_han_leaders_t *leaders),
-                                void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
+                                void (*fill_other)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
                                 ompi_request_t **request);
 
 /** Ends the schedule, and performs it. */

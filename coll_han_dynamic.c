@@ -260,8 +260,15 @@ int mca_coll_han_groups_for(const mca_coll_han_input_t *input)
     return (int) root;
 }
 
-/* Up to this many ranks of a node are served by its leader, one after another. */
-enum { FEW_RANKS = 8 };
+mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *params, int ppn)
+{
+    enum { FEW_RANKS = 8 }; /* that a leader serves one after another */
+
+    if (ADAPT_TREE_AUTO != params->sbalg) {
+        return params->sbalg;
+    }
+    return FEW_RANKS < ppn ? ADAPT_TREE_KNOMIAL : ADAPT_TREE_LINEAR;
+}
 
 bool mca_coll_han_goes_up(mca_coll_han_collective_t collective)
 {
@@ -288,9 +295,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
 {
     mca_coll_han_params_t params = *rule;
 
-    if (ADAPT_TREE_AUTO == params.sbalg) {
-        params.sbalg = FEW_RANKS < input->ppn ? ADAPT_TREE_KNOMIAL : ADAPT_TREE_LINEAR;
-    }
+    params.sbalg = mca_coll_han_low_tree(rule, input->ppn);
     if (HAN_ADAPT == params.imod && !input->adapt) {
         params.imod = HAN_LIBNBC;
     }

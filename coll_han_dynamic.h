@@ -149,6 +149,9 @@ mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collectiv
 /** Whether a collective goes up trees only: then its tree and segments are iralg and irs, else ibalg and ibs. */
 bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
 
+/** The tree inside a node that sbalg stands for: auto depends on how many ranks there are. */
+mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *params, int ppn);
+
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 

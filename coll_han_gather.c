@@ -4,12 +4,13 @@
  */
 #include "coll_han.h"
 
-/* A leader: the blocks of its part of the tree, packed, in one message; who is alone there sends its own as it is. */
-static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
+/* The blocks of a rank's part of the tree, packed, in one message; who is alone there sends its own as it is. */
+static void fill_other(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_span_t span = mca_coll_han_leaders_span(leaders);
-    const int parent = mca_coll_han_leaders_parent(leaders), children = mca_coll_han_leaders_children(leaders);
+    const mca_coll_han_span_t span = mca_coll_han_spans_own(&leaders->spans);
+    const int parent = mca_coll_han_spans_parent(&leaders->spans),
+              children = mca_coll_han_spans_children(&leaders->spans);
     mca_coll_han_parts_t parts;
 
     if (1 == span.size) {
@@ -17,14 +18,11 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t o
         return;
     }
     parts = mca_coll_han_leaders_packed(leaders, span.size, own.count * own.datatype->super.size);
-    for (int i = 1; i < leaders->size; ++i) {
-        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, i, 1), leaders->members[i]);
-    }
     for (int i = 0; i < children; ++i) {
-        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+        const mca_coll_han_span_t child = mca_coll_han_spans_child(&leaders->spans, i);
 
         mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, child.first - span.first, child.size),
-                                     child.leader);
+                                     child.rank);
     }
     mca_coll_adapt_schedule_copy(schedule, own, mca_coll_han_leaders_packs(&parts, 0, 1));
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
@@ -41,32 +39,26 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
     const mca_coll_han_parts_t parts = mca_coll_han_leaders_packed(
         leaders, leaders->topology->size, (size_t) args->recv.count * args->recv.type->super.size);
-    const int children = mca_coll_han_leaders_children(leaders);
+    const int children = mca_coll_han_spans_children(&leaders->spans);
 
     for (int i = 0; i < children; ++i) {
-        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+        const mca_coll_han_span_t child = mca_coll_han_spans_child(&leaders->spans, i);
 
         if (-1 != child.block) {
             mca_coll_adapt_schedule_recv(schedule, mca_coll_han_side_blocks(&args->recv, child.block, child.size),
-                                         child.leader);
+                                         child.rank);
             continue;
         }
-        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, child.first, child.size),
-                                     child.leader);
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, child.first, child.size), child.rank);
         for (int place = child.first; place < child.first + child.size; ++place) {
             mca_coll_adapt_schedule_copy(
                 schedule, mca_coll_han_leaders_packs(&parts, place, 1),
-                mca_coll_han_side_blocks(&args->recv, mca_coll_han_leaders_rank(leaders, place), 1));
+                mca_coll_han_side_blocks(&args->recv, mca_coll_han_spans_rank(&leaders->spans, place), 1));
         }
     }
-    for (int i = 0; i < leaders->size; ++i) {
-        if (leaders->members[i] != leaders->rank) {
-            mca_coll_adapt_schedule_recv(schedule, mca_coll_han_side_blocks(&args->recv, leaders->members[i], 1),
-                                         leaders->members[i]);
-        } else if (MPI_IN_PLACE != args->send.buffer) {
-            mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_whole(&args->send),
-                                         mca_coll_han_side_blocks(&args->recv, leaders->rank, 1));
-        }
+    if (MPI_IN_PLACE != args->send.buffer) {
+        mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_whole(&args->send),
+                                     mca_coll_han_side_blocks(&args->recv, leaders->rank, 1));
     }
 }
 
@@ -74,6 +66,6 @@ int mca_coll_han_perform_gather(han_module_t *han, const mca_coll_han_args_t *ar
                                 ompi_request_t **request)
 {
     return HAN_LEADERS == params->algorithm
-               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_leader, request)
+               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request)
                : mca_coll_han_exchange(han, args, request);
 }

@@ -62,111 +62,23 @@ mca_coll_han_parts_t mca_coll_han_leaders_packed(mca_coll_han_leaders_t *leaders
     };
 }
 
-/* ---- the tree of a gather or a scatter: places of nodes count from the root's ---- */
-
-static int group_at(const mca_coll_han_leaders_t *leaders, int place)
-{
-    return (leaders->topology->group_of[leaders->args->root] + place) % leaders->topology->group_count;
-}
-
-static int place_of(const mca_coll_han_leaders_t *leaders)
-{
-    const mca_coll_han_topology_t *topology = leaders->topology;
-
-    return (leaders->group - topology->group_of[leaders->args->root] + topology->group_count) % topology->group_count;
-}
-
-/* Ranks of the root's node and of those behind it, up to this one. */
-static int ranks_before(const mca_coll_han_leaders_t *leaders, int place)
-{
-    const mca_coll_han_topology_t *topology = leaders->topology;
-    const int from = topology->first[group_at(leaders, 0)], to = topology->first[group_at(leaders, place)];
-
-    return place == topology->group_count ? topology->size : (to - from + topology->size) % topology->size;
-}
-
-/* How many nodes a part of the tree has, if there are so many. */
-static int reach_of(const mca_coll_han_leaders_t *leaders, int place)
-{
-    return 0 == place ? leaders->topology->group_count : leaders->linear ? 1 : place & -place;
-}
-
-/* The part of the tree that begins with a node. */
-static mca_coll_han_span_t span_at(const mca_coll_han_leaders_t *leaders, int place)
-{
-    const mca_coll_han_topology_t *topology = leaders->topology;
-    const int left = topology->group_count - place, reach = reach_of(leaders, place);
-    const int first = ranks_before(leaders, place);
-    const int size = ranks_before(leaders, place + (reach < left ? reach : left)) - first;
-    const int block = topology->first[group_at(leaders, place)];
-
-    return (mca_coll_han_span_t){
-        .leader = 0 == place ? leaders->args->root : topology->members[block],
-        .first = first,
-        .size = size,
-        .block = topology->in_order && size <= topology->size - block ? block : -1,
-    };
-}
-
-mca_coll_han_span_t mca_coll_han_leaders_span(const mca_coll_han_leaders_t *leaders)
-{
-    return span_at(leaders, place_of(leaders));
-}
-
-int mca_coll_han_leaders_children(const mca_coll_han_leaders_t *leaders)
-{
-    const int place = place_of(leaders), reach = reach_of(leaders, place);
-    int count = 0;
-
-    if (leaders->linear) {
-        return reach - 1;
-    }
-    while (1 << count < reach && place + (1 << count) < leaders->topology->group_count) {
-        ++count;
-    }
-    return count;
-}
-
-mca_coll_han_span_t mca_coll_han_leaders_child(const mca_coll_han_leaders_t *leaders, int child)
-{
-    const int behind = mca_coll_han_leaders_children(leaders) - child;
-
-    return span_at(leaders, place_of(leaders) + (leaders->linear ? behind : 1 << (behind - 1)));
-}
-
-int mca_coll_han_leaders_parent(const mca_coll_han_leaders_t *leaders)
-{
-    const int place = place_of(leaders), parent = leaders->linear ? 0 : place & (place - 1);
-
-    return 0 == parent ? leaders->args->root
-                       : mca_coll_han_topology_leader(leaders->topology, group_at(leaders, parent));
-}
-
-int mca_coll_han_leaders_rank(const mca_coll_han_leaders_t *leaders, int place)
-{
-    const mca_coll_han_topology_t *topology = leaders->topology;
-
-    return topology->members[(topology->first[group_at(leaders, 0)] + place) % topology->size];
-}
-
 int mca_coll_han_leaders_rooted(han_module_t *module, const mca_coll_han_args_t *args,
                                 const mca_coll_han_params_t *params, void (*fill_root)(mca_coll_han_leaders_t *leaders),
-                                void (*fill_leader)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
+                                void (*fill_other)(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own),
                                 ompi_request_t **request)
 {
-    const bool gathers = HAN_GATHER == args->collective;
-    const mca_coll_adapt_data_t own = mca_coll_han_side_whole(gathers ? &args->send : &args->recv);
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(module, args);
 
-    leaders.linear = ADAPT_TREE_LINEAR == params->ibalg;
+    leaders.spans = (mca_coll_han_spans_t){
+        .topology = leaders.topology,
+        .root = args->root,
+        .rank = leaders.rank,
+        .linear = { [HAN_LOW] = ADAPT_TREE_LINEAR == params->sbalg, [HAN_UP] = ADAPT_TREE_LINEAR == params->ibalg }
+    };
     if (leaders.rank == args->root) {
         fill_root(&leaders);
-    } else if (leaders.rank == leaders.leader) {
-        fill_leader(&leaders, own);
-    } else if (gathers) {
-        mca_coll_adapt_schedule_send(&leaders.schedule, own, leaders.leader);
     } else {
-        mca_coll_adapt_schedule_recv(&leaders.schedule, own, leaders.leader);
+        fill_other(&leaders, mca_coll_han_side_whole(HAN_GATHER == args->collective ? &args->send : &args->recv));
     }
     return mca_coll_han_leaders_perform(&leaders, module, request);
 }

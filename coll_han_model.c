@@ -6,6 +6,8 @@
  */
 #include "coll_han_model.h"
 
+#include "coll_solo/coll_solo_flags.h"
+
 /* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
@@ -303,11 +305,16 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     };
 }
 
-/* Leaders of nodes, and from each to the ranks of its node (`below`) one by one. */
+static mca_coll_adapt_tree_kind_t low_tree(const struct call *call)
+{
+    return mca_coll_han_low_tree(call->params, call->input->ppn);
+}
+
+/* Leaders of nodes, and from each to the ranks of its node (`below`). */
 static struct trees trees_of_nodes(const struct call *call, bool below)
 {
     return (struct trees){ .up = shape_of(call->tree, call->nodes),
-                           .low = shape_of(ADAPT_TREE_LINEAR, below ? call->ppn : 1),
+                           .low = shape_of(low_tree(call), below ? call->ppn : 1),
                            .groups = call->nodes,
                            .members = below ? call->ranks - call->nodes : 0,
                            .at = HAN_LOW };
@@ -388,6 +395,10 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
         cost.path = sum(cost.path, times(cost.hops, flight_of(call, HAN_LOW, bytes, then)));
     }
     cost.work = sum(cost.work, steps);
+    /* Who fills a box waits for all to have read what was in it: once in as many calls, each has had a turn. */
+    if (HAN_SOLO == call->params->smod && 1 < per_core(call)) {
+        cost.work = sum(cost.work, times(call->ranks, machine->turn) / SOLO_BOXES);
+    }
     return cost;
 }
 
@@ -585,7 +596,8 @@ static struct cost with_leaders(const struct call *call)
         cost = both(cost, with_leader(call, all, copy));
         return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
     default: /* gather, scatter: in the nodes, and along the leaders' tree */
-        cost = with_leader(call, bytes, 0);
+        cost = ADAPT_TREE_LINEAR == low_tree(call) ? with_leader(call, bytes, 0)
+                                                   : along_binomial(call, HAN_LOW, bytes, 0);
         return both(cost, ADAPT_TREE_LINEAR == call->tree
                               ? messages(call, HAN_UP, node, copy, others, others, 1, others)
                               : along_binomial(call, HAN_UP, node, copy));

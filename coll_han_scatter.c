@@ -5,12 +5,13 @@
  */
 #include "coll_han.h"
 
-/* A leader: the blocks of its part of the tree come packed, in one message; to who is alone there its own as it is. */
-static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
+/* The blocks of a rank's part of the tree come packed, in one message; to who is alone there its own as it is. */
+static void fill_other(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
-    const mca_coll_han_span_t span = mca_coll_han_leaders_span(leaders);
-    const int parent = mca_coll_han_leaders_parent(leaders), children = mca_coll_han_leaders_children(leaders);
+    const mca_coll_han_span_t span = mca_coll_han_spans_own(&leaders->spans);
+    const int parent = mca_coll_han_spans_parent(&leaders->spans),
+              children = mca_coll_han_spans_children(&leaders->spans);
     mca_coll_han_parts_t parts;
 
     if (1 == span.size) {
@@ -21,13 +22,10 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t o
     mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, 0, span.size), parent);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     for (int i = 0; i < children; ++i) {
-        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+        const mca_coll_han_span_t child = mca_coll_han_spans_child(&leaders->spans, i);
 
         mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_packs(&parts, child.first - span.first, child.size),
-                                     child.leader);
-    }
-    for (int i = 1; i < leaders->size; ++i) {
-        mca_coll_adapt_schedule_send(schedule, mca_coll_han_leaders_packs(&parts, i, 1), leaders->members[i]);
+                                     child.rank);
     }
     mca_coll_adapt_schedule_copy(schedule, mca_coll_han_leaders_packs(&parts, 0, 1), own);
 }
@@ -41,7 +39,7 @@ static bool pack_for(mca_coll_han_leaders_t *leaders, mca_coll_han_span_t child,
     for (int place = child.first; place < child.first + child.size; ++place) {
         mca_coll_adapt_schedule_copy(
             &leaders->schedule,
-            mca_coll_han_side_blocks(&leaders->args->send, mca_coll_han_leaders_rank(leaders, place), 1),
+            mca_coll_han_side_blocks(&leaders->args->send, mca_coll_han_spans_rank(&leaders->spans, place), 1),
             mca_coll_han_leaders_packs(parts, place, 1));
     }
     return true;
@@ -54,31 +52,26 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
     mca_coll_adapt_schedule_t *schedule = &leaders->schedule;
     const mca_coll_han_parts_t parts = mca_coll_han_leaders_packed(
         leaders, leaders->topology->size, (size_t) args->send.count * args->send.type->super.size);
-    const int children = mca_coll_han_leaders_children(leaders);
+    const int children = mca_coll_han_spans_children(&leaders->spans);
     bool packed = false;
 
     for (int i = 0; i < children; ++i) {
-        packed = pack_for(leaders, mca_coll_han_leaders_child(leaders, i), &parts) || packed;
+        packed = pack_for(leaders, mca_coll_han_spans_child(&leaders->spans, i), &parts) || packed;
     }
     if (packed) {
         mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     }
     for (int i = 0; i < children; ++i) {
-        const mca_coll_han_span_t child = mca_coll_han_leaders_child(leaders, i);
+        const mca_coll_han_span_t child = mca_coll_han_spans_child(&leaders->spans, i);
 
         mca_coll_adapt_schedule_send(schedule,
                                      -1 != child.block ? mca_coll_han_side_blocks(&args->send, child.block, child.size)
                                                        : mca_coll_han_leaders_packs(&parts, child.first, child.size),
-                                     child.leader);
+                                     child.rank);
     }
-    for (int i = 0; i < leaders->size; ++i) {
-        const mca_coll_adapt_data_t block = mca_coll_han_side_blocks(&args->send, leaders->members[i], 1);
-
-        if (leaders->members[i] != leaders->rank) {
-            mca_coll_adapt_schedule_send(schedule, block, leaders->members[i]);
-        } else if (MPI_IN_PLACE != args->recv.buffer) {
-            mca_coll_adapt_schedule_copy(schedule, block, mca_coll_han_side_whole(&args->recv));
-        }
+    if (MPI_IN_PLACE != args->recv.buffer) {
+        mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_blocks(&args->send, leaders->rank, 1),
+                                     mca_coll_han_side_whole(&args->recv));
     }
 }
 
@@ -86,6 +79,6 @@ int mca_coll_han_perform_scatter(han_module_t *han, const mca_coll_han_args_t *a
                                  const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     return HAN_LEADERS == params->algorithm
-               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_leader, request)
+               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request)
                : mca_coll_han_exchange(han, args, request);
 }

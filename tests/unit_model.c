@@ -268,6 +268,20 @@ static void test_work_of_a_shared_core(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 4 * 5000000 + 20000000 + 4 * 5000000);
 }
 
+/* SOLO has four boxes: eight ranks take two turns a call together where they share a core, else none. */
+static void test_turns_for_solo(void **state)
+{
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 8, 0);
+    const mca_coll_han_params_t params = { .algorithm = HAN_SIMPLE, .smod = HAN_SOLO, .lanes = 1 };
+
+    (void) state;
+    machine.turn = 5000000;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 0);
+    machine.cores = 1;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 2 * 5000000);
+}
+
 /* Two ranks, each with a tree. */
 static void test_many_trees(void **state)
 {
@@ -446,6 +460,23 @@ static void test_blocks_along_a_tree(void **state)
     assert_int_equal(times_of(ALONE, blocks, binomial).row, 7 * 100000000);
 }
 
+/* Sixteen ranks: two rounds of three children each, or four messages one behind another; linear where that is asked
+ * for. */
+static void test_tree_of_a_large_node(void **state)
+{
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const mca_coll_han_input_t bcast = input_of(HAN_BCAST, 1, 16, 0), gather = input_of(HAN_GATHER, 1, 16, 0);
+    mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0), leaders = { .algorithm = HAN_LEADERS };
+
+    (void) state;
+    machine.cores = 16;
+    assert_int_equal(mca_coll_han_predict(&machine, &bcast, &params).single, 2 * 6000000 + 4 * 2500000);
+    assert_int_equal(mca_coll_han_predict(&machine, &gather, &leaders).single, 4 * 6000000);
+    params.sbalg = leaders.sbalg = ADAPT_TREE_LINEAR;
+    assert_int_equal(mca_coll_han_predict(&machine, &bcast, &params).single, 6000000 + 14 * 2500000);
+    assert_int_equal(mca_coll_han_predict(&machine, &gather, &leaders).single, 6000000 + 14 * 2500000);
+}
+
 /* The fallback's, with its third, or direct messages: where the form is another, and of long blocks of many ranks. */
 static void test_tree_of_the_fallback(void **state)
 {
@@ -551,10 +582,12 @@ int main(void)
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
         cmocka_unit_test(test_work_of_a_shared_core),
+        cmocka_unit_test(test_turns_for_solo),
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
+        cmocka_unit_test(test_tree_of_a_large_node),
         cmocka_unit_test(test_tree_of_the_fallback),
         cmocka_unit_test(test_pick_beside_the_fallback),
         cmocka_unit_test(test_groups),
