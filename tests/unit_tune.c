@@ -415,6 +415,8 @@ static void who_falls_behind_is_out(void **state)
         = { RECORD(2, 1, 1), RECORD(2, 2, 2), RECORD(2, 1.01, 1), RECORD(2, 1, 3), RECORD(2, 1, 1) };
     struct tune_record both[]
         = { RECORD(2, 9, 9), RECORD(2, 2, 2), RECORD(2, 1.01, 1), RECORD(2, 1, 3), RECORD(2, 2, 2) };
+    struct tune_record first[]
+        = { RECORD(1, 9, 9), RECORD(1, 1, 1), RECORD(1, 4, 6), RECORD(1, 6, 6), RECORD(1, 6, 1) };
 
     (void) state;
     /* One round of short calls tells little: another process may have been there, but hardly twice. */
@@ -429,6 +431,9 @@ static void who_falls_behind_is_out(void **state)
     later[3].least.seconds[TUNE_SINGLE] = 1.0;
     assert_int_equal(1 << 2 | 1 << 4, dropped(later, false));
     assert_int_equal(1 << 1 | 1 << 4, dropped(both, true));
+    /* A disturbance of a whole round looks like that: what has been timed only once goes only where it is far behind.
+     */
+    assert_int_equal(1 << 3, dropped(first, true));
     assert_int_equal(1 << 1 | 1 << 3, dropped(best, false));
 }
 

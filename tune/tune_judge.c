@@ -14,6 +14,9 @@
 static const double stay_within[] = { 2.0, 1.5, 1.25 };
 enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1 };
 
+/* After a round, where all are to be timed well: a machine may be disturbed for as long as that round takes. */
+static const double stay_to_be_timed = 5.0;
+
 /* How many times as long, by the clock by which that is more. */
 static double behind(const struct tune_times *times, const struct tune_times *other)
 {
@@ -118,10 +121,11 @@ void tune_judge_drop(struct tune_record *records, long count, bool by_both)
             continue;
         }
         if (1 == record->rounds) {
-            const bool twice = stay_within[0] * lead < behind_by_both(&record->least, &best);
+            const double within = by_both ? stay_to_be_timed : stay_within[0];
+            const bool twice = within * lead < behind_by_both(&record->least, &best);
 
-            record->out = stay_within[0] * lead < least
-                          && (twice ? DISTURBANCE_BOTH : DISTURBANCE) < record->cost - leader->cost;
+            record->out
+                = within * lead < least && (twice ? DISTURBANCE_BOTH : DISTURBANCE) < record->cost - leader->cost;
         } else {
             record->out = stay_within[record->rounds <= LAST_STAY ? record->rounds - 1 : LAST_STAY] * lead < least
                           || (!always && TIE * lead < least && is_apart(record, leader));
