@@ -28,7 +28,7 @@ static const struct {
     const char *up;
 } networks[] = {
     { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
-    { UINT64_MAX, 63 << 10, 3, "2.5GB/s", "latency 10us overhead 4us 4us copy 4GB/s rendezvous 80us" },
+    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us copy 6GB/s rendezvous 50us" },
 };
 
 enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
@@ -36,11 +36,11 @@ enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
 /* Processors differ less than networks do. */
 static const char form[]
     = "han-machine 1\n"
-      "low latency 500ns overhead 1us 1us copy 6GB/s inline 256 request 2us eager %" PRIu64 " rendezvous 5us\n"
+      "low latency 500ns overhead 1us 1us copy 10GB/s inline 256 request 4us eager %" PRIu64 " rendezvous 5us\n"
       "up %s rate %s eager %" PRIu64 "\n"
-      "memory copy 10GB/s reduce 10GB/s near 128K far 6GB/s\n"
-      "calls step 1us share 1us\n"
-      "cores node %" PRIu64 " wake 15us turn 6us%s\n";
+      "memory copy 10GB/s reduce 10GB/s near 128K far 12GB/s\n"
+      "calls step 500ns share 500ns\n"
+      "cores node %" PRIu64 " wake 15us turn 7us%s\n";
 
 static uint64_t known(uint64_t fact, uint64_t otherwise)
 {

@@ -83,15 +83,23 @@ struct call {
 
 /* ---- messages ---- */
 
-uint64_t mca_coll_han_message_work(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
-                                   uint64_t then)
+/* Without moving its bytes. */
+static uint64_t work_beside_copies(const mca_coll_han_machine_t *machine, const mca_coll_han_machine_level_t *level,
+                                   uint64_t bytes, uint64_t then)
 {
-    const mca_coll_han_machine_level_t *level = &machine->levels[at];
-    uint64_t work = sum(level->send + level->recv, of_bytes(bytes, level->copy + then));
+    uint64_t work = sum(level->send + level->recv, of_bytes(bytes, then));
 
     work = sum(work, bytes > level->at_once ? level->request : 0);
     work = sum(work, bytes > level->eager ? level->rendezvous : 0);
     return sum(work, bytes > machine->near ? of_bytes(bytes - machine->near, machine->far) : 0);
+}
+
+uint64_t mca_coll_han_message_work(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
+                                   uint64_t then)
+{
+    const mca_coll_han_machine_level_t *level = &machine->levels[at];
+
+    return sum(work_beside_copies(machine, level, bytes, then), of_bytes(bytes, level->copy));
 }
 
 uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_coll_han_level_id_t at, uint64_t bytes,
@@ -99,9 +107,10 @@ uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_
 {
     const mca_coll_han_machine_level_t *level = &machine->levels[at];
     const uint64_t trips = bytes > level->eager ? 3 : 1;
+    /* The first bytes of a message are on the link, and have arrived, while the others are copied. */
+    const uint64_t moving = max(of_bytes(bytes, level->rate), of_bytes(bytes, level->copy));
 
-    return sum(sum(times(trips, level->latency), of_bytes(bytes, level->rate)),
-               mca_coll_han_message_work(machine, at, bytes, then));
+    return sum(sum(times(trips, level->latency), moving), work_beside_copies(machine, level, bytes, then));
 }
 
 static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)

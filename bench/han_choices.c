@@ -24,7 +24,7 @@ static void usage(FILE *out)
         "  han_choices [--machine FILE]\n"
         "      For some shapes: what the first decision takes for a collective and a class of sizes, 1 B to 8 MB, the\n"
         "      mean and the longest (each the shortest of 7 times), and what a later one takes, in the mean.\n"
-        "      FILE: the machine (docs/model.md); without it, one with TCP at 20 Gbit/s.\n"
+        "      FILE: the machine (docs/model.md); without it, one with TCP at 40 Gbit/s.\n"
         "\n"
         "Exit codes: 0, 1 the file is none, or memory is short, 2 bad arguments.\n",
         out);

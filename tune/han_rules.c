@@ -34,7 +34,7 @@ static void usage(FILE *out)
         "      any candidate has; where it knows nothing, a built-in rule. K, M, G may follow bytes. ORDER:\n"
         "      consecutive (the default: every node holds consecutive ranks), scattered. FORM: blocking (the\n"
         "      default), nonblocking, persistent. --machine is as coll_han_machine: a FILE with a machine; none, no\n"
-        "      model; auto (the default) is the one in the file of rules, else TCP at 20 Gbit/s here, for nothing is\n"
+        "      model; auto (the default) is the one in the file of rules, else TCP at 40 Gbit/s here, for nothing is\n"
         "      measured.\n"
         "\n"
         "  han_rules builtin\n"
@@ -345,7 +345,7 @@ static int choose_machine(const char *word, const char *path, const mca_coll_han
         *name = path;
     } else if (0 == strcmp("auto", word)) {
         mca_coll_han_classes_machine(machine, &(mca_coll_han_facts_t){ 0 });
-        *name = "TCP at 20 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
+        *name = "TCP at 40 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
     } else if (0 == strcmp("none", word)) {
         *name = NULL;
     } else {
