@@ -18,7 +18,7 @@ static const struct {
 /*
  * By how soon a byte is there: messages that go past the kernel (InfiniBand, Slingshot, Omni-Path), and by TCP. By TCP
  * processors are what limits above 2.5 Gbit/s, and what they do depends on what else they have to do: all that is
- * faster is one class, between 10 and 40 Gbit/s.
+ * faster is one class, of 40 Gbit/s.
  */
 static const struct {
     uint64_t trip; /* ps, at most */

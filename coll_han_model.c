@@ -261,6 +261,7 @@ static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
 struct trees {
     struct shape up, low;
     uint64_t groups, members; /* of all groups together, beside the leaders */
+    uint64_t lanes;           /* ranks of a group that lead it in turn, each for a segment */
     mca_coll_han_level_id_t at;
 };
 
@@ -273,6 +274,13 @@ static uint64_t busiest_of(const struct trees *trees, uint64_t up, uint64_t low)
         = sum(times(max(leaders->root, leaders->inner + (1 < trees->groups)), up / 2), times(group->root, low / 2));
 
     return max(leader, times(0 < group->inner ? group->inner + 1 : 0, low / 2));
+}
+
+/* The busiest rank's part of a segment, in the mean, where it leads for one of so many: of the others it has its half.
+ */
+static uint64_t in_lanes(uint64_t leading, uint64_t low, uint64_t lanes)
+{
+    return sum(leading, times(lanes - 1, low / 2)) / lanes;
 }
 
 /*
@@ -296,8 +304,9 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, trees->at, piece, then);
     const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, trees->at, 0, 0);
     const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
-    const uint64_t rank = busiest_of(trees, up, low);
-    const uint64_t answers = times(answered, busiest_of(trees, answer_up, answer_low));
+    const uint64_t lanes = min(trees->lanes, pieces);
+    const uint64_t rank = in_lanes(busiest_of(trees, up, low), low, lanes);
+    const uint64_t answers = times(answered, in_lanes(busiest_of(trees, answer_up, answer_low), answer_low, lanes));
     const uint64_t link = sum(times(max(leaders->root, leaders->inner), wire), times(group->root, low_wire));
     const uint64_t first
         = sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), times(leaders->turns, max(up / 2, wire)));
@@ -326,7 +335,17 @@ static struct trees trees_of_nodes(const struct call *call, bool below)
                            .low = shape_of(low_tree(call), below ? call->ppn : 1),
                            .groups = call->nodes,
                            .members = below ? call->ranks - call->nodes : 0,
+                           .lanes = 1,
                            .at = HAN_LOW };
+}
+
+/* A whole call by one tree, or by one in each lane, in turn. */
+static struct trees trees_of_lanes(const struct call *call)
+{
+    struct trees trees = trees_of_nodes(call, true);
+
+    trees.lanes = min((uint64_t) call->params->lanes, call->ppn);
+    return trees;
 }
 
 static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
@@ -496,7 +515,7 @@ static struct cost with_tree(const struct call *call)
     case HAN_REDUCE:
     case HAN_ALLREDUCE:
     case HAN_BARRIER:
-        return over_trees(call, trees_of_nodes(call, true));
+        return over_trees(call, trees_of_lanes(call));
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         return along_many(call, along_tree(call, bytes, call->segment, reduce, true), bytes, call->ranks,
@@ -517,6 +536,7 @@ static struct cost with_groups(const struct call *call)
                                             .low = shape_of(call->tree, members),
                                             .groups = groups,
                                             .members = call->ranks - groups,
+                                            .lanes = 1,
                                             .at = call->input->in_order && members <= call->ppn ? HAN_LOW : HAN_UP });
 }
 

@@ -268,6 +268,23 @@ static void test_work_of_a_shared_core(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 4 * 5000000 + 20000000 + 4 * 5000000);
 }
 
+/* Four segments: of each a leader has half of 19 us between nodes and of 7 in the node, and of one of them half of the
+ * answers, 17 and 5; where both ranks of a node lead in turn, all four have the same to do. */
+static void test_lanes(void **state)
+{
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_REDUCE, 2, 2, 4 << 10);
+    mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
+
+    (void) state;
+    machine.levels[HAN_UP].rate = 0;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 4 * 13000000 + 11000000);
+    params.lanes = 2;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, (4 * 33000000 + 27000000) / 4);
+    params.irs = 0; /* a message that is not cut has one leader */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 25000000 / 2 + 13000000 / 2);
+}
+
 /* SOLO has four boxes: eight ranks take two turns a call together where they share a core, else none. */
 static void test_turns_for_solo(void **state)
 {
@@ -582,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
         cmocka_unit_test(test_work_of_a_shared_core),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_turns_for_solo),
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
