@@ -83,7 +83,7 @@ struct call {
 
 /* ---- messages ---- */
 
-/* Without moving its bytes. */
+/* All work for a message but moving its bytes. */
 static uint64_t work_beside_copies(const mca_coll_han_machine_t *machine, const mca_coll_han_machine_level_t *level,
                                    uint64_t bytes, uint64_t then)
 {
@@ -276,8 +276,7 @@ static uint64_t busiest_of(const struct trees *trees, uint64_t up, uint64_t low)
     return max(leader, times(0 < group->inner ? group->inner + 1 : 0, low / 2));
 }
 
-/* The busiest rank's part of a segment, in the mean, where it leads for one of so many: of the others it has its half.
- */
+/* The busiest rank's part of a segment, in the mean, where it leads for one of so many and is below a leader else. */
 static uint64_t in_lanes(uint64_t leading, uint64_t low, uint64_t lanes)
 {
     return sum(leading, times(lanes - 1, low / 2)) / lanes;
