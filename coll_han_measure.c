@@ -19,6 +19,7 @@
 
 #include "coll_han_classes.h"
 #include "coll_han_trips.h"
+#include "common/coll_eager.h"
 #include "common/coll_end.h"
 #include "common/coll_places.h"
 #include "common/coll_tags.h"
@@ -159,19 +160,6 @@ static uint64_t started(void)
                       : mca_coll_han_text_hash(opal_process_info.nodename, strlen(opal_process_info.nodename));
 }
 
-/* Of messages, without the headers that Open MPI counts too; 0 where the component is not in use. */
-static uint64_t eager_limit(const char *transport)
-{
-    enum { HEADERS = 96 };
-    const mca_base_var_t *limit;
-
-    if (OPAL_SUCCESS != mca_base_var_get(mca_base_var_find("opal", "btl", transport, "eager_limit"), &limit)
-        || MCA_BASE_VAR_TYPE_SIZE_T != limit->mbv_type || HEADERS >= limit->mbv_storage->sizetval) {
-        return 0;
-    }
-    return limit->mbv_storage->sizetval - HEADERS;
-}
-
 /* ---- all together ---- */
 
 /* What nodes have, as numbers of which the least counts; NOT_: of which the most does. */
@@ -195,8 +183,8 @@ static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts
     const uint64_t own[NODE_FACTS] = { [CORES] = processors(),
                                        [STARTED] = id,
                                        [NOT_STARTED] = ~id,
-                                       [EAGER_LOW] = eager_limit("vader"),
-                                       [EAGER_UP] = eager_limit("tcp") };
+                                       [EAGER_LOW] = coll_eager_limit("vader"),
+                                       [EAGER_UP] = coll_eager_limit("tcp") };
     uint64_t all[NODE_FACTS];
     const int rc = least(module, own, all, NODE_FACTS);
 

@@ -151,6 +151,27 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
     return OMPI_SUCCESS == rc && 0 < bytes && 0 == status->_ucount ? OMPI_ERROR : rc;
 }
 
+/* -- coll_adapt_copies.c ------------------------------------------------------------------------------------------- */
+
+/** Finds out which messages are sent from copies: in MPI_Init, when the pml is known. */
+void mca_coll_adapt_copies_begin(void);
+
+/**
+ * Sends a short message to a rank of the same node from a copy: nobody has to wait for it, and the message's memory may
+ * be written to when this returns.
+ *
+ * @param rc the first error, of the message or of an earlier one of which it is known by now
+ * @returns whether that is done; if not, the message is to be sent in another way
+ */
+bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
+                              int *rc);
+
+/** Waits for those that are under way on a communicator, which is about to end. */
+void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm);
+
+/** Frees all memory of copies; when the component closes. None is under way. */
+void mca_coll_adapt_copies_end(void);
+
 /* -- coll_adapt_schedule.c ----------------------------------------------------------------------------------------- */
 
 struct mca_coll_adapt_event_module_t;

@@ -123,6 +123,7 @@ static int adapt_open(void)
 
 static int adapt_close(void)
 {
+    mca_coll_adapt_copies_end();
     opal_output_close(mca_coll_adapt_component.output);
     mca_coll_adapt_component.output = 0;
     return OMPI_SUCCESS;

@@ -15,6 +15,7 @@ OBJ_CLASS_INSTANCE(mca_coll_adapt_event_module_t, mca_coll_base_module_t, NULL, 
 int mca_coll_adapt_init_query(bool enable_progress_threads __opal_attribute_unused__,
                               bool enable_mpi_threads __opal_attribute_unused__)
 {
+    mca_coll_adapt_copies_begin();
     return OMPI_SUCCESS;
 }
 
@@ -22,6 +23,12 @@ int mca_coll_adapt_init_query(bool enable_progress_threads __opal_attribute_unus
 static int module_enable(mca_coll_base_module_t *module __opal_attribute_unused__,
                          ompi_communicator_t *comm __opal_attribute_unused__)
 {
+    return OMPI_SUCCESS;
+}
+
+static int module_disable(mca_coll_base_module_t *module __opal_attribute_unused__, ompi_communicator_t *comm)
+{
+    mca_coll_adapt_copies_wait(comm);
     return OMPI_SUCCESS;
 }
 
@@ -43,6 +50,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     }
     mca_coll_adapt_tag_space_init(&module->tags, comm);
     module->super.coll_module_enable = module_enable;
+    module->super.coll_module_disable = module_disable;
     module->super.coll_bcast = mca_coll_adapt_bcast;
     module->super.coll_ibcast = mca_coll_adapt_ibcast;
     module->super.coll_bcast_init = mca_coll_adapt_bcast_init;

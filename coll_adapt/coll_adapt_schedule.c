@@ -153,19 +153,19 @@ static int result_of(position action, int rc, const ompi_status_public_t *status
  */
 enum { MANY = 8 };
 
-static int start(position action, bool failed, bool many, int tag, ompi_communicator_t *comm, ompi_request_t **request)
+static int start(position action, const mca_coll_adapt_data_t *data, bool many, int tag, ompi_communicator_t *comm,
+                 ompi_request_t **request)
 {
-    const mca_coll_adapt_data_t data = message_of(action, failed);
     int rc;
 
     if (ADAPT_RECV == action->kind) {
-        return MCA_PML_CALL(irecv(data.buffer, data.count, data.datatype, action->peer, tag, comm, request));
+        return MCA_PML_CALL(irecv(data->buffer, data->count, data->datatype, action->peer, tag, comm, request));
     }
     if (!many) {
-        return MCA_PML_CALL(isend(data.buffer, data.count, data.datatype, action->peer, tag, MCA_PML_BASE_SEND_STANDARD,
-                                  comm, request));
+        return MCA_PML_CALL(isend(data->buffer, data->count, data->datatype, action->peer, tag,
+                                  MCA_PML_BASE_SEND_STANDARD, comm, request));
     }
-    rc = mca_coll_adapt_send_init(&data, ADAPT_SEND_BUFFERED, action->peer, tag, comm, request);
+    rc = mca_coll_adapt_send_init(data, ADAPT_SEND_BUFFERED, action->peer, tag, comm, request);
     if (OMPI_SUCCESS == rc) {
         rc = (*request)->req_start(1, request);
         if (OMPI_SUCCESS != rc) {
@@ -240,11 +240,14 @@ static int communicate(const mca_coll_adapt_schedule_t *schedule, position round
     for (int which = RECVS; which >= SENDS; --which) {
         for (position action = round; !ends_round(action); ++action) {
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
-                const int started
-                    = start(action, failed, many, tag, schedule->comm, &messages->requests[messages->count]);
+                const mca_coll_adapt_data_t data = message_of(action, failed);
+                int started;
 
-                messages->actions[messages->count] = action;
-                messages->count += OMPI_SUCCESS == started ? 1 : 0;
+                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, &started)) {
+                    started = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
+                    messages->actions[messages->count] = action;
+                    messages->count += OMPI_SUCCESS == started ? 1 : 0;
+                }
                 rc = OMPI_SUCCESS == rc ? started : rc;
             }
         }

@@ -18,11 +18,19 @@ static size_t count_of(const mca_coll_adapt_op_t *op, int rc)
     return OMPI_SUCCESS == rc ? op->count : 0;
 }
 
+static mca_coll_adapt_data_t message_of(const mca_coll_adapt_op_t *op, void *buffer, int rc)
+{
+    return (mca_coll_adapt_data_t){ .buffer = buffer, .count = count_of(op, rc), .datatype = op->unit };
+}
+
 static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc)
 {
-    const int sent
-        = MCA_PML_CALL(send(buffer, count_of(op, rc), op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
+    const mca_coll_adapt_data_t message = message_of(op, buffer, rc);
+    int sent;
 
+    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, &sent)) {
+        sent = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
+    }
     return OMPI_SUCCESS == rc ? sent : rc;
 }
 
@@ -119,12 +127,12 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
 {
     mca_coll_adapt_core_t *core = &op->core;
     const mca_coll_adapt_tree_t *tree = &core->task.tree;
-    const size_t count = count_of(op, rc);
+    const mca_coll_adapt_data_t message = message_of(op, core->task.work->place(core, 0), rc);
     ompi_request_t *requests[PORTION];
     size_t posted = 0;
 
     if (1 == tree->child_count) {
-        return send_to(op, core->task.work->place(core, 0), tree->children[0], rc);
+        return send_to(op, message.buffer, tree->children[0], rc);
     }
     for (int child = 0; child < tree->child_count; ++child) {
         int started;
@@ -133,9 +141,11 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        started = MCA_PML_CALL(isend(core->task.work->place(core, 0), count, op->unit, tree->children[child], op->tag,
-                                     MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
-        posted += OMPI_SUCCESS == started ? 1 : 0;
+        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, &started)) {
+            started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child], op->tag,
+                                         MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
+            posted += OMPI_SUCCESS == started ? 1 : 0;
+        }
         rc = OMPI_SUCCESS == rc ? started : rc;
     }
     return wait_sent(requests, posted, rc);

@@ -18,6 +18,7 @@ static long truncated = 0;
 static long wire = 0;
 static long flood = 0;
 static long yields = 0;
+static long late = 0;
 static long padding = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
@@ -301,44 +302,109 @@ __attribute__((visibility("default"))) int sched_yield(void)
     return (int) syscall(SYS_sched_yield);
 }
 
-static int bcast_of_one(char *all, char *own)
+static int bcast_of(int bytes, char *all, char *own)
 {
     (void) all;
-    return MPI_Bcast(own, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return MPI_Bcast(own, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
-static int scatter_of_one(char *all, char *own)
+static int scatter_of(int bytes, char *all, char *own)
 {
-    return MPI_Scatter(all, 1, MPI_CHAR, own, 1, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return MPI_Scatter(all, bytes, MPI_CHAR, own, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
 /* Where ranks are more than cores, each time costs a turn of all the others. */
-static void keeps_its_core(const char *name, int (*call)(char *all, char *own))
+static void keeps_its_core(const char *name, int (*call)(int bytes, char *all, char *own), int bytes)
 {
     enum { CALLS = 50 };
-    char *all = t_alloc((size_t) t.size);
+    char *all = t_alloc((size_t) t.size * (size_t) bytes), *own = t_alloc((size_t) bytes);
     int gave = 0;
 
     for (int i = 0; i < CALLS; ++i) {
-        char token = (char) (0 == t.rank ? i : -1);
         long before;
 
-        memset(all, i, (size_t) t.size);
+        memset(own, 0 == t.rank ? i : -1, (size_t) bytes);
+        memset(all, i, (size_t) t.size * (size_t) bytes);
         T_MPI(MPI_Barrier(MPI_COMM_WORLD));
         before = given_away;
-        T_MPI(call(all, &token));
+        T_MPI(call(bytes, all, own));
         gave += before < given_away;
-        t_expect(i == token, "%s %d gave %d", name, i, token);
+        t_expect(i == own[0] && 0 == memcmp(own, own + 1, (size_t) bytes - 1), "%s %d gave %d", name, i, own[0]);
     }
     /* The first call may make something, and now and then a buffer is full. */
-    t_expect(0 != t.rank || gave < CALLS / 2, "%s: the root gave its core away in %d of %d calls", name, gave, CALLS);
+    t_expect(0 != t.rank || gave < CALLS / 2, "%s of %d bytes: the root gave its core away in %d of %d calls", name,
+             bytes, gave, CALLS);
+    t_free(own);
     t_free(all);
 }
 
+/* Of a message of more than 256 bytes to a rank of its node, Open MPI is not done when it has left. */
 static void ready_call_keeps_its_core(void)
 {
-    keeps_its_core("bcast", bcast_of_one);
-    keeps_its_core("scatter", scatter_of_one);
+    static const int sizes[] = { 1, 300, 1000 };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        keeps_its_core("bcast", bcast_of, sizes[i]);
+        keeps_its_core("scatter", scatter_of, sizes[i]);
+    }
+}
+
+/* Outside of MPI, until a rank of this node says that it is done with so many calls. Returns whether it has. */
+static bool wait_outside(const volatile int *done, int calls)
+{
+    enum { MILLISECOND = 1000, MOST = 10000 };
+    int waited = 0;
+
+    while (calls > *done && waited < MOST) {
+        usleep(MILLISECOND);
+        ++waited;
+    }
+    return calls <= *done;
+}
+
+/*
+ * The other ranks of the root's node are not even in MPI until the root is done with some calls; the others that follow
+ * are more than may be under way. The communicator ends with messages under way.
+ */
+static void late_rank_gets_all(void)
+{
+    enum { BYTES = 700, COMMUNICATORS = 3, EARLY = 10, CALLS = 100 };
+    struct node node = find_node();
+    char *buffer = t_alloc(BYTES);
+    volatile int *done;
+    MPI_Aint bytes;
+    long wrong = 0;
+    MPI_Win window;
+    int unit;
+
+    T_MPI(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, node.comm, (void *) &done, &window));
+    T_MPI(MPI_Win_shared_query(window, 0, &bytes, &unit, (void *) &done));
+    for (int c = 0; c < COMMUNICATORS; ++c) {
+        MPI_Comm comm;
+
+        T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, comm));
+        if (0 == t.rank) {
+            *done = 0;
+        }
+        T_MPI(MPI_Barrier(comm));
+        if (0 != t.rank && node.late) {
+            t_expect(wait_outside(done, EARLY), "the root waits for this rank in bcast %d", *done);
+        }
+        for (int i = 0; i < CALLS; ++i) {
+            memset(buffer, 0 == t.rank ? i : -1, BYTES);
+            T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, comm));
+            if (0 == t.rank) {
+                *done = i + 1;
+            }
+            wrong += i != buffer[0] || 0 != memcmp(buffer, buffer + 1, BYTES - 1);
+        }
+        T_MPI(MPI_Comm_free(&comm));
+    }
+    t_expect(0 == wrong, "%ld calls are wrong", wrong);
+    MPI_Win_free(&window);
+    T_MPI(MPI_Comm_free(&node.comm));
+    t_free(buffer);
 }
 
 /* A structure with padding behind its last member. */
@@ -400,10 +466,10 @@ static void padding_is_inside_the_memory(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--gather", false, &gather },       { "--ragged", false, &ragged }, { "--module", false, &module },
-            { "--signature", false, &signature }, { "--first", false, &first },   { "--wire", false, &wire },
-            { "--truncated", false, &truncated }, { "--flood", false, &flood },   { "--yields", false, &yields },
-            { "--padding", false, &padding } };
+        = { { "--gather", false, &gather },       { "--ragged", false, &ragged },  { "--module", false, &module },
+            { "--signature", false, &signature }, { "--first", false, &first },    { "--wire", false, &wire },
+            { "--truncated", false, &truncated }, { "--flood", false, &flood },    { "--yields", false, &yields },
+            { "--late", false, &late },           { "--padding", false, &padding } };
     const struct {
         const long *wanted;
         const char *name;
@@ -419,6 +485,7 @@ int main(int argc, char **argv)
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
+        { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
         { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },
     };
 

@@ -90,6 +90,8 @@ a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_
 whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding
 a ready call keeps its core         | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_scatter_algorithm exchange | mpi_faults --yields
+a ready call keeps its core, a tree | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_han_bcast_algorithm tree --mca coll_han_scatter_algorithm leaders | mpi_faults --yields
+a late rank gets all                | usual       | 3,3,3,3 | slot | --mca coll_han_bcast_algorithm tree | mpi_faults --late
 fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot |                                         | mpi_comms --live 7
 solo, communicators                 | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo --communicators 100
 solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo

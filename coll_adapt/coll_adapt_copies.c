@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Short messages to ranks of the same node, sent from copies. Open MPI's pml ob1 copies such a message into shared
+ * memory, but is done with all that has more than 256 bytes only when the receiver has read it and the sender has seen
+ * that. Who waits for it waits for the receiver, and where ranks share cores gives its core away each time. So the rank
+ * sends from memory of its own, and waits for none of it but the oldest, where many are under way.
+ */
+#include "coll_adapt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/coll_eager.h"
+#include "common/coll_wait.h"
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/proc/proc.h"
+
+/*
+ * Bytes of a copy: no message has more that goes without asking, for who asks has to be there for the answer. Copies
+ * under way at once: so few that the transport, which has room for 512 messages, takes them at once, and that 63 ranks
+ * which run ahead of their leader fill 8 MB of its memory; so many that a rank waits once in 32 messages.
+ */
+enum { MOST_BYTES = 4096, MOST_UNDER_WAY = 32 };
+
+struct copy {
+    struct copy *next;
+    ompi_communicator_t *comm;
+    ompi_request_t *request;
+    char bytes[MOST_BYTES];
+};
+
+/* Of the process; several threads may send. */
+static struct {
+    opal_mutex_t lock;
+    struct copy *oldest, **end; /* those under way, the oldest first */
+    int under_way;
+    struct copy *idle;
+    size_t longest; /* message; 0: none is sent from a copy */
+} copies = { .lock = OPAL_MUTEX_STATIC_INIT, .end = &copies.oldest };
+
+void mca_coll_adapt_copies_begin(void)
+{
+    const size_t eager = coll_eager_limit("vader");
+    const bool ob1 = 0 == strcmp("ob1", mca_pml_base_selected_component.pmlm_version.mca_component_name);
+
+    copies.longest = !ob1 ? 0 : eager < MOST_BYTES ? eager : MOST_BYTES;
+}
+
+void mca_coll_adapt_copies_end(void)
+{
+    while (NULL != copies.idle) {
+        struct copy *copy = copies.idle;
+
+        copies.idle = copy->next;
+        free(copy);
+    }
+}
+
+/* The lock is held from here to the next line like this one. */
+
+/* One of those under way, which a pointer to a pointer to it names. */
+static struct copy *take(struct copy **link)
+{
+    struct copy *copy = *link;
+
+    *link = copy->next;
+    copies.end = NULL == *link ? link : copies.end;
+    --copies.under_way;
+    return copy;
+}
+
+static void put_idle(struct copy *copy)
+{
+    copy->next = copies.idle;
+    copies.idle = copy;
+}
+
+/* Those that are through become idle, up to the first that is not. Returns rc, or the first error of one of them. */
+static int collect(int rc)
+{
+    while (NULL != copies.oldest && REQUEST_COMPLETE(copies.oldest->request)) {
+        struct copy *copy = take(&copies.oldest);
+        const int own = copy->request->req_status.MPI_ERROR;
+
+        rc = OMPI_SUCCESS == rc ? own : rc;
+        ompi_request_free(&copy->request);
+        put_idle(copy);
+    }
+    return rc;
+}
+
+/* ---- */
+
+/* A copy that is idle, or that nobody else knows any more; NULL where there is no memory. */
+static struct copy *get(int *rc)
+{
+    struct copy *copy;
+    bool waits;
+
+    OPAL_THREAD_LOCK(&copies.lock);
+    *rc = collect(*rc);
+    waits = MOST_UNDER_WAY <= copies.under_way;
+    copy = waits ? take(&copies.oldest) : copies.idle;
+    if (!waits && NULL != copy) {
+        copies.idle = copy->next;
+    }
+    OPAL_THREAD_UNLOCK(&copies.lock);
+    /* Not with the lock: its receiver may wait for a rank that waits for another thread of this process. */
+    if (waits) {
+        const int waited = coll_wait(&copy->request, MPI_STATUS_IGNORE);
+
+        *rc = OMPI_SUCCESS == *rc ? waited : *rc;
+    }
+    return NULL == copy ? malloc(sizeof(*copy)) : copy;
+}
+
+static void put(struct copy *copy, bool under_way)
+{
+    OPAL_THREAD_LOCK(&copies.lock);
+    if (under_way) {
+        copy->next = NULL;
+        *copies.end = copy;
+        copies.end = &copy->next;
+        ++copies.under_way;
+    } else {
+        put_idle(copy);
+    }
+    OPAL_THREAD_UNLOCK(&copies.lock);
+}
+
+void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm)
+{
+    for (;;) {
+        struct copy **link = &copies.oldest, *copy;
+
+        OPAL_THREAD_LOCK(&copies.lock);
+        while (NULL != *link && comm != (*link)->comm) {
+            link = &(*link)->next;
+        }
+        copy = *link;
+        if (NULL != copy) {
+            take(link);
+        }
+        OPAL_THREAD_UNLOCK(&copies.lock);
+        if (NULL == copy) {
+            return;
+        }
+        (void) coll_wait(&copy->request, MPI_STATUS_IGNORE);
+        put(copy, false);
+    }
+}
+
+static bool is_here(ompi_communicator_t *comm, int rank)
+{
+    return OPAL_PROC_ON_LOCAL_NODE(ompi_comm_peer_lookup(comm, rank)->super.proc_flags);
+}
+
+bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
+                              int *rc)
+{
+    const opal_datatype_t *type = &message->datatype->super;
+    const size_t bytes = message->count * type->size;
+    struct copy *copy;
+    int sent;
+
+    *rc = OMPI_SUCCESS;
+    if (0 == copies.longest || copies.longest < bytes || !is_here(comm, peer)
+        || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
+        return false;
+    }
+    copy = get(rc);
+    if (NULL == copy) {
+        return false;
+    }
+    if (0 < bytes) {
+        memcpy(copy->bytes, (const char *) message->buffer + type->true_lb, bytes);
+    }
+    sent = MCA_PML_CALL(
+        isend(copy->bytes, bytes, MPI_BYTE, peer, tag, MCA_PML_BASE_SEND_STANDARD, comm, &copy->request));
+    if (OMPI_SUCCESS == sent && !REQUEST_COMPLETE(copy->request)) {
+        copy->comm = comm;
+        put(copy, true);
+    } else {
+        if (OMPI_SUCCESS == sent) {
+            sent = coll_wait(&copy->request, MPI_STATUS_IGNORE);
+        }
+        put(copy, false);
+    }
+    *rc = OMPI_SUCCESS == *rc ? sent : *rc;
+    return true;
+}
