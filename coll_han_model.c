@@ -79,6 +79,7 @@ struct call {
     uint64_t nodes, ppn, ranks, bytes;
     mca_coll_adapt_tree_kind_t tree;
     uint64_t segment; /* between the nodes; 0: whole */
+    bool copies;      /* short messages inside nodes go from copies */
 };
 
 /* ---- messages ---- */
@@ -113,14 +114,22 @@ uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_
     return sum(sum(times(trips, level->latency), moving), work_beside_copies(machine, level, bytes, then));
 }
 
+/* Of a message that goes from a copy (coll_adapt_copies.c): nobody waits until it has been read. */
+static uint64_t spared(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes)
+{
+    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
+
+    return call->copies && HAN_LOW == at && level->at_once < bytes && bytes <= level->eager ? level->request : 0;
+}
+
 static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
 {
-    return mca_coll_han_message_work(call->machine, at, bytes, then);
+    return mca_coll_han_message_work(call->machine, at, bytes, then) - spared(call, at, bytes);
 }
 
 static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
 {
-    return mca_coll_han_message_flight(call->machine, at, bytes, then);
+    return mca_coll_han_message_flight(call->machine, at, bytes, then) - spared(call, at, bytes);
 }
 
 static uint64_t cores_of(const mca_coll_han_machine_t *machine, uint64_t nodes)
@@ -398,11 +407,21 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
 
 /* ---- level by level ---- */
 
+/* As another component does it. */
+static struct call without_copies(const struct call *call)
+{
+    struct call other = *call;
+
+    other.copies = false;
+    return other;
+}
+
 /* Of a broadcast, or with `then` of a reduction, inside all nodes at once, by another component. */
 static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_t then)
 {
     const mca_coll_han_machine_t *machine = call->machine;
     const uint64_t steps = times(call->ranks, machine->step), others = call->ppn - 1;
+    const struct call other = without_copies(call);
     struct cost cost = { .path = machine->step, .hops = 1 };
 
     if (0 == others) {
@@ -417,9 +436,9 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
         cost.hops = 0 == then ? 1 : 2; /* all are there; the reader is done */
     } else {
         cost.hops = rounds_of(call->ppn, 2);
-        cost.work = times(times(call->nodes, others), work_of(call, HAN_LOW, bytes, then));
-        cost.rank = times(cost.hops, work_of(call, HAN_LOW, bytes, then) / 2);
-        cost.path = sum(cost.path, times(cost.hops, flight_of(call, HAN_LOW, bytes, then)));
+        cost.work = times(times(call->nodes, others), work_of(&other, HAN_LOW, bytes, then));
+        cost.rank = times(cost.hops, work_of(&other, HAN_LOW, bytes, then) / 2);
+        cost.path = sum(cost.path, times(cost.hops, flight_of(&other, HAN_LOW, bytes, then)));
     }
     cost.work = sum(cost.work, steps);
     /* Who fills a box waits for all to have read what was in it: once in as many calls, each has had a turn. */
@@ -781,7 +800,8 @@ static struct cost usual(const struct call *call)
  */
 static struct cost without_han(const struct call *call)
 {
-    const struct cost cost = usual(call);
+    const struct call other = without_copies(call);
+    const struct cost cost = usual(&other);
 
     if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)) {
         return cost;
@@ -832,6 +852,20 @@ static bool synchronises(mca_coll_han_collective_t collective)
     }
 }
 
+/* Whether short messages inside nodes go from copies: but not those that events start. */
+static bool takes_copies(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm)
+{
+    switch (input->collective) {
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return HAN_BLOCKING == input->form && HAN_TREE != algorithm;
+    default:
+        return HAN_BLOCKING == input->form && HAN_RING != algorithm;
+    }
+}
+
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
                                           const mca_coll_han_params_t *params)
 {
@@ -844,7 +878,8 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .ranks = (uint64_t) input->nodes * (uint64_t) input->ppn,
                                .bytes = input->bytes,
                                .tree = up ? params->iralg : params->ibalg,
-                               .segment = up ? params->irs : params->ibs };
+                               .segment = up ? params->irs : params->ibs,
+                               .copies = takes_copies(input, params->algorithm) };
     const struct cost cost = cost_of(&call);
     const uint64_t cores = cores_of(call.machine, call.nodes), sharing = per_core(&call);
     /* Who has a core for itself waits and sees; else one wakes for the call, and the others of a core have their turns.

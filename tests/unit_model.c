@@ -180,17 +180,24 @@ static void test_answers(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 5 * 9000000 + 17000000);
 }
 
-/* Up to 256 bytes a message leaves at once, others take a request, as those to the two ranks of the root's node. */
+/*
+ * Up to 256 bytes a message leaves at once, others take a request, as those to the two ranks of the root's node; but
+ * not where they go from copies.
+ */
 static void test_request(void **state)
 {
-    static const char text[] = ALONE "low inline 256 request 6us\n";
-    const mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 3, 256), longer = input_of(HAN_BCAST, 1, 3, 1024);
-    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0);
+    static const char text[] = ALONE "low inline 256 request 6us eager 4000\n", plain[] = ALONE "low eager 4000\n";
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 0), fallback = { .algorithm = HAN_FALLBACK };
+    mca_coll_han_input_t input = input_of(HAN_BCAST, 1, 3, 256), longer = input_of(HAN_BCAST, 1, 3, 1024);
 
     (void) state;
-    assert_int_equal(times_of(text, input, params).row, times_of(ALONE, input, params).row);
-    assert_int_equal(times_of(text, longer, params).row, times_of(ALONE, longer, params).row + 2 * 3000000);
-    assert_int_equal(times_of(text, longer, params).single, times_of(ALONE, longer, params).single + 6000000 + 3000000);
+    assert_int_equal(times_of(text, longer, params).row, times_of(plain, longer, params).row);
+    assert_int_equal(times_of(text, longer, params).single, times_of(plain, longer, params).single);
+    assert_true(times_of(text, longer, fallback).row > times_of(plain, longer, fallback).row);
+    longer.form = input.form = HAN_NONBLOCKING;
+    assert_int_equal(times_of(text, input, params).row, times_of(plain, input, params).row);
+    assert_int_equal(times_of(text, longer, params).row, times_of(plain, longer, params).row + 2 * 3000000);
+    assert_int_equal(times_of(text, longer, params).single, times_of(plain, longer, params).single + 6000000 + 3000000);
 }
 
 /* Long blocks wait for their turn, each for a rank to wake that shares its core; and not where none does. */
