@@ -358,6 +358,8 @@ typedef enum {
     HAN_OPERATION_BCAST,
     HAN_OPERATION_REDUCE,
     HAN_OPERATION_ALLREDUCE,
+    HAN_OPERATION_GATHER, /**< these two only where blocks go level by level, without segments */
+    HAN_OPERATION_SCATTER,
     HAN_OPERATION_COUNT
 } mca_coll_han_operation_t;
 
@@ -436,6 +438,25 @@ const mca_coll_han_stages_t *mca_coll_han_stages(mca_coll_han_collective_t colle
  */
 int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collective, const mca_coll_adapt_call_t *call,
                         const mca_coll_han_params_t *params);
+
+/** Of a call in which each rank has a block: who does the part inside this rank's node. */
+typedef struct mca_coll_han_node_t {
+    ompi_communicator_t *comm;         /**< of the node's ranks, by their places; NULL: this rank is alone */
+    mca_coll_base_module_t *submodule; /**< NULL: the same */
+} mca_coll_han_node_t;
+
+/** Begins a blocking call in which each rank has a block, and which goes level by level. */
+int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t collective,
+                            const mca_coll_han_params_t *params, mca_coll_han_node_t *node);
+
+/**
+ * Takes note of how a part of such a call went: of the first error others hear before they get what is wrong because
+ * of it. This rank goes on with its part.
+ *
+ * @param before of the parts that came before
+ * @returns the first error of all of them
+ */
+int mca_coll_han_node_note(han_module_t *module, int before, int rc);
 
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
@@ -538,7 +559,7 @@ int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
 extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduce_stages, mca_coll_han_allreduce_stages,
-    mca_coll_han_up_allreduce_stages;
+    mca_coll_han_up_allreduce_stages, mca_coll_han_allgather_stages, mca_coll_han_reduce_scatter_stages;
 
 /* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
 /*
  * MPI_Allgather, MPI_Allgatherv. Long blocks: as many broadcasts as there are ranks, each over the topology-aware tree
  * of its root, with one request; between the nodes these trees are chains that begin at different nodes: together they
- * are a ring. Short ones: through the leaders.
+ * are a ring. Short ones: through the leaders. Or level by level: gathers in the nodes, the leaders, and broadcasts in
+ * the nodes, where all blocks lie in the order of nodes.
  */
 #include "coll_han.h"
 
@@ -40,15 +41,20 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
 
 /* -- leaders -- */
 
-/* All blocks, packed, group by group. */
+/* All blocks, packed, group by group; or in the receive buffer, where that is their order. */
 struct blocks {
+    const mca_coll_han_side_t *side; /* the receive buffer; NULL: packed */
     char *memory;
     size_t *first; /* [size + 1] where each begins, in the order of members */
+    size_t bytes;  /* of all */
 };
 
 /* Those from one place in the order of members to another one. */
 static mca_coll_adapt_data_t range(const struct blocks *blocks, int from, int to)
 {
+    if (NULL != blocks->side) {
+        return mca_coll_han_side_blocks(blocks->side, from, to - from);
+    }
     return (mca_coll_adapt_data_t){ .buffer = blocks->memory + blocks->first[from],
                                     .count = blocks->first[to] - blocks->first[from],
                                     .datatype = MPI_PACKED };
@@ -66,6 +72,7 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
     const int size = leaders->topology->size;
     const mca_coll_han_side_t *side = &leaders->args->recv;
 
+    *blocks = (struct blocks){ 0 };
     blocks->first
         = (void *) mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) (size + 1) * sizeof(*blocks->first));
     if (NULL == blocks->first) {
@@ -77,7 +84,8 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
             = blocks->first[i]
               + side->type->super.size * (size_t) mca_coll_han_side_count(side, leaders->topology->members[i]);
     }
-    blocks->memory = mca_coll_adapt_schedule_memory(&leaders->schedule, blocks->first[size]);
+    blocks->bytes = blocks->first[size];
+    blocks->memory = mca_coll_adapt_schedule_memory(&leaders->schedule, blocks->bytes);
     return NULL != blocks->memory;
 }
 
@@ -156,6 +164,17 @@ static void swap_by_one(mca_coll_han_leaders_t *leaders, const struct blocks *bl
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
 }
 
+static void swap(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    if (FEW_NODES >= leaders->topology->group_count) {
+        swap_directly(leaders, blocks);
+    } else if (FEW_BYTES >= blocks->bytes) {
+        swap_by_one(leaders, blocks);
+    } else {
+        swap_in_rounds(leaders, blocks);
+    }
+}
+
 /* What a rank has, in the receive buffer or in memory of its own, goes where it belongs. */
 static void unpack(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
@@ -182,13 +201,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct blocks *bl
     }
     mca_coll_adapt_schedule_copy(schedule, own, range(blocks, first, first + 1));
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    if (FEW_NODES >= leaders->topology->group_count) {
-        swap_directly(leaders, blocks);
-    } else if (FEW_BYTES >= blocks->first[leaders->topology->size]) {
-        swap_by_one(leaders, blocks);
-    } else {
-        swap_in_rounds(leaders, blocks);
-    }
+    swap(leaders, blocks);
     for (int i = 1; i < leaders->size; ++i) {
         mca_coll_adapt_schedule_send(schedule, range(blocks, 0, leaders->topology->size), leaders->members[i]);
     }
@@ -215,8 +228,80 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_r
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
+/* -- level by level -- */
+
+static const mca_coll_han_stage_t stages[] = {
+    { "sg", false, HAN_LOW, HAN_OPERATION_GATHER },
+    { "sb", false, HAN_LOW, HAN_OPERATION_BCAST },
+};
+
+/* Between the two the leaders tell each other what their nodes have. */
+const mca_coll_han_stages_t mca_coll_han_allgather_stages = { stages, NULL, 2 };
+
+static int gather_in_node(const mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node)
+{
+    const mca_coll_han_side_t *send = &leaders->args->send, *recv = &leaders->args->recv;
+    const mca_coll_adapt_data_t own = mca_coll_han_side_blocks(recv, leaders->rank, 1);
+    const mca_coll_adapt_data_t all = mca_coll_han_side_blocks(recv, leaders->members[0], 1);
+    mca_coll_adapt_data_t given = mca_coll_han_side_whole(send);
+
+    if (MPI_IN_PLACE == send->buffer) {
+        given = own;
+        given.buffer = leaders->rank == leaders->leader ? MPI_IN_PLACE : own.buffer;
+    }
+    return node->submodule->coll_gather(given.buffer, (int) given.count, given.datatype, all.buffer, (int) all.count,
+                                        all.datatype, 0, node->comm, node->submodule);
+}
+
+static int swap_between_nodes(han_module_t *han, mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
+{
+    if (leaders->rank == leaders->leader) {
+        if (1 == leaders->size && MPI_IN_PLACE != leaders->args->send.buffer) {
+            mca_coll_adapt_schedule_copy(&leaders->schedule, mca_coll_han_side_whole(&leaders->args->send),
+                                         range(blocks, leaders->rank, leaders->rank + 1));
+            mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+        }
+        swap(leaders, blocks);
+    }
+    return mca_coll_han_leaders_perform(leaders, han, NULL);
+}
+
+static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params)
+{
+    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
+    const mca_coll_adapt_data_t all = mca_coll_han_side_blocks(&args->recv, 0, leaders.topology->size);
+    const struct blocks blocks = { .side = &args->recv, .bytes = all.count * all.datatype->super.size };
+    mca_coll_han_node_t node;
+    int rc;
+
+    if (0 == blocks.bytes) {
+        return OMPI_SUCCESS;
+    }
+    rc = mca_coll_han_node_begin(han, args->collective, params, &node);
+    if (OMPI_SUCCESS != rc) {
+        return rc;
+    }
+    if (NULL != node.comm) {
+        rc = mca_coll_han_node_note(han, rc, gather_in_node(&leaders, &node));
+    }
+    rc = mca_coll_han_node_note(han, rc, swap_between_nodes(han, &leaders, &blocks));
+    if (NULL != node.comm) {
+        rc = mca_coll_han_node_note(
+            han, rc,
+            node.submodule->coll_bcast(all.buffer, (int) all.count, all.datatype, 0, node.comm, node.submodule));
+    }
+    return mca_coll_han_alarm_heed(han, rc);
+}
+
 int mca_coll_han_perform_allgather(han_module_t *han, const mca_coll_han_args_t *args,
                                    const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    return HAN_TREE == params->algorithm ? by_tree(han, args, params, request) : by_leaders(han, args, request);
+    switch (params->algorithm) {
+    case HAN_TREE:
+        return by_tree(han, args, params, request);
+    case HAN_SIMPLE:
+        return by_levels(han, args, params);
+    default:
+        return by_leaders(han, args, request);
+    }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "coll_han_dynamic.h"
 
+#include <limits.h>
 #include <stdint.h>
 
 const char *const mca_coll_han_collective_names[HAN_COLLECTIVE_COUNT] = {
@@ -60,9 +61,9 @@ static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
     [HAN_ALLREDUCE]
     = BIT(SIMPLE) | BIT(PIPELINE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(RING) | BIT(LEADERS) | BIT(GROUPS),
     [HAN_BARRIER] = BIT(SIMPLE) | BIT(UP_ALLREDUCE) | BIT(TREE) | BIT(LEADERS),
-    [HAN_ALLGATHER] = BIT(TREE) | BIT(LEADERS),
+    [HAN_ALLGATHER] = BIT(SIMPLE) | BIT(TREE) | BIT(LEADERS),
     [HAN_ALLGATHERV] = BIT(TREE) | BIT(LEADERS),
-    [HAN_REDUCE_SCATTER_BLOCK] = BIT(TREE) | BIT(LEADERS),
+    [HAN_REDUCE_SCATTER_BLOCK] = BIT(SIMPLE) | BIT(TREE) | BIT(LEADERS),
     [HAN_REDUCE_SCATTER] = BIT(TREE) | BIT(LEADERS),
     [HAN_ALLTOALL] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_ALLTOALLV] = BIT(EXCHANGE),
@@ -95,15 +96,6 @@ static bool tree_fits(const mca_coll_han_input_t *input)
     }
 }
 
-/*
- * Level by level, operands are combined in rank order where nodes hold consecutive ranks and the root of a reduce leads
- * its node; else the root's node combines last.
- */
-static bool levels_fit(const mca_coll_han_input_t *input)
-{
-    return input->commutes || (input->in_order && input->root_leads);
-}
-
 /* Memory that a leader, or the rank that needs most, has beside the user's buffers. */
 static uint64_t leaders_bytes(const mca_coll_han_input_t *input)
 {
@@ -126,6 +118,26 @@ static uint64_t leaders_bytes(const mca_coll_han_input_t *input)
         return HAN_SCAN_AT_ONCE * (ppn + 1) * (cut < HAN_SCAN_SEGMENT ? HAN_SCAN_SEGMENT : cut);
     default:
         return (ppn + nodes) * bytes;
+    }
+}
+
+/*
+ * Level by level, operands are combined in rank order where nodes hold consecutive ranks and the root of a reduce leads
+ * its node; else the root's node combines last. Where each rank has a block, a node's blocks lie side by side, and all
+ * are one message inside nodes; leaders, which do all where they are alone, have room for two of them.
+ */
+static bool levels_fit(const mca_coll_han_input_t *input)
+{
+    const uint64_t all = (uint64_t) input->nodes * (uint64_t) input->ppn * (uint64_t) input->bytes;
+    const bool blocks = input->in_order && 1 < input->ppn && input->adapt;
+
+    switch (input->collective) {
+    case HAN_ALLGATHER:
+        return blocks && INT_MAX >= all;
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return blocks && HAN_MOST_MEMORY >= 2 * all;
+    default:
+        return input->commutes || (input->in_order && input->root_leads);
     }
 }
 

@@ -4,12 +4,16 @@
  */
 #include "coll_han.h"
 
+#include "common/coll_end.h"
+
 static const mca_coll_han_stages_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGORITHM_COUNT] = {
     [HAN_BCAST] = { [HAN_SIMPLE] = &mca_coll_han_bcast_stages, [HAN_PIPELINE] = &mca_coll_han_bcast_stages },
     [HAN_REDUCE] = { [HAN_SIMPLE] = &mca_coll_han_reduce_stages, [HAN_PIPELINE] = &mca_coll_han_reduce_stages },
     [HAN_ALLREDUCE] = { [HAN_SIMPLE] = &mca_coll_han_allreduce_stages,
                         [HAN_PIPELINE] = &mca_coll_han_allreduce_stages,
                         [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
+    [HAN_ALLGATHER] = { [HAN_SIMPLE] = &mca_coll_han_allgather_stages },
+    [HAN_REDUCE_SCATTER_BLOCK] = { [HAN_SIMPLE] = &mca_coll_han_reduce_scatter_stages },
     [HAN_BARRIER]
     = { [HAN_SIMPLE] = &mca_coll_han_up_allreduce_stages, [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
 };
@@ -140,4 +144,31 @@ int mca_coll_han_levels(han_module_t *module, mca_coll_han_collective_t collecti
         = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, MPI_IN_PLACE, &token, 1, MPI_BYTE, MPI_BOR, 0, module->comm);
 
     return run_levels(module, table, HAN_BARRIER == collective ? &barrier : call, params);
+}
+
+/* -- collectives in which each rank has a block: they have no segments, and no engine -- */
+
+int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t collective,
+                            const mca_coll_han_params_t *params, mca_coll_han_node_t *node)
+{
+    const mca_coll_han_stages_t *table = mca_coll_han_stages(collective, params->algorithm);
+
+    *node = (mca_coll_han_node_t){
+        .comm = module->levels[HAN_LOW].comm,
+        .submodule = mca_coll_han_module_submodule(module, HAN_LOW, params->smod, table),
+    };
+    ++module->levels_calls;
+    return NULL == node->comm || NULL != node->submodule ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
+}
+
+int mca_coll_han_node_note(han_module_t *module, int before, int rc)
+{
+    (void) coll_result(rc, "han", "a part of a collective", module->comm);
+    if (OMPI_SUCCESS != before) {
+        return before;
+    }
+    if (OMPI_SUCCESS != rc) {
+        mca_coll_han_alarm_raise(module, rc);
+    }
+    return rc;
 }

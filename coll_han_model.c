@@ -501,6 +501,52 @@ static struct cost overlapped(struct cost up, struct cost low, uint64_t segments
     };
 }
 
+/* Leaders tell each other what they know: all at once where they are few, else twice as much in each round. */
+static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
+{
+    struct cost cost = { 0 };
+
+    if (4 >= call->nodes) {
+        return among_leaders(call, bytes, 0);
+    }
+    for (uint64_t known = 1; known < call->nodes; known *= 2) {
+        const uint64_t more = known < call->nodes - known ? known : call->nodes - known;
+
+        cost = both(cost, messages(call, HAN_UP, times(more, bytes), 0, call->nodes, 2, 1, 1));
+    }
+    return cost;
+}
+
+/* Whether each rank has a block, for all or of what all have. */
+static bool is_of_blocks(mca_coll_han_collective_t collective)
+{
+    switch (collective) {
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What is done with each rank's block, in the nodes and among the leaders. */
+static struct cost blocks_by_levels(const struct call *call)
+{
+    const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
+    const uint64_t all = times(call->ranks, bytes), node = times(call->ppn, bytes);
+    /* A gather is a reduction in which the leader copies, and so, the other way round, is a scatter. */
+    struct cost own = inside_nodes(call, bytes, copy);
+
+    own.hops = 1; /* nobody waits until the leader is done */
+    if (mca_coll_han_goes_up(call->input->collective)) {
+        return both(own, with_memory(call, both(inside_nodes(call, all, reduce), among_leaders(call, node, reduce)),
+                                     times(2, all), call->nodes));
+    }
+    return both(own, both(known_to_leaders(call, node), inside_nodes(call, all, 0)));
+}
+
 static struct cost by_levels(const struct call *call)
 {
     const mca_coll_han_algorithm_id_t algorithm = call->params->algorithm;
@@ -567,22 +613,6 @@ static struct cost with_ring(const struct call *call)
 
     return along_many(call, one, block, call->nodes,
                       times(2 * (call->nodes - 1), of_bytes(block, call->machine->levels[HAN_UP].rate)));
-}
-
-/* Leaders tell each other what they know: all at once where they are few, else twice as much in each round. */
-static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
-{
-    struct cost cost = { 0 };
-
-    if (4 >= call->nodes) {
-        return among_leaders(call, bytes, 0);
-    }
-    for (uint64_t known = 1; known < call->nodes; known *= 2) {
-        const uint64_t more = known < call->nodes - known ? known : call->nodes - known;
-
-        cost = both(cost, messages(call, HAN_UP, times(more, bytes), 0, call->nodes, 2, 1, 1));
-    }
-    return cost;
 }
 
 /*
@@ -826,6 +856,7 @@ static struct cost cost_of(const struct call *call)
     case HAN_EXCHANGE:
         return exchanged(call);
     case HAN_SIMPLE:
+        return is_of_blocks(call->input->collective) ? blocks_by_levels(call) : by_levels(call);
     case HAN_PIPELINE:
     case HAN_UP_ALLREDUCE:
         return by_levels(call);
@@ -855,15 +886,9 @@ static bool synchronises(mca_coll_han_collective_t collective)
 /* Whether short messages inside nodes go from copies: but not those that events start. */
 static bool takes_copies(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm)
 {
-    switch (input->collective) {
-    case HAN_ALLGATHER:
-    case HAN_ALLGATHERV:
-    case HAN_REDUCE_SCATTER:
-    case HAN_REDUCE_SCATTER_BLOCK:
-        return HAN_BLOCKING == input->form && HAN_TREE != algorithm;
-    default:
-        return HAN_BLOCKING == input->form && HAN_RING != algorithm;
-    }
+    const bool many_trees = HAN_RING == algorithm || (HAN_TREE == algorithm && is_of_blocks(input->collective));
+
+    return HAN_BLOCKING == input->form && !many_trees;
 }
 
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

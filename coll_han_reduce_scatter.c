@@ -2,7 +2,8 @@
 /*
  * MPI_Reduce_scatter_block, MPI_Reduce_scatter. Long blocks: as many reduces as there are ranks, each over the
  * topology-aware tree of its root, with one request; between the nodes these trees are chains that end at different
- * nodes: together a ring. Short ones: through the leaders.
+ * nodes: together a ring. Short ones: through the leaders. Or level by level, where blocks are equal and lie in the
+ * order of nodes: reduces in the nodes, the leaders, and scatters in the nodes.
  */
 #include "coll_han.h"
 
@@ -171,8 +172,103 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_r
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
 
+/* -- level by level -- */
+
+static const mca_coll_han_stage_t stages[] = {
+    { "sr", false, HAN_LOW, HAN_OPERATION_REDUCE },
+    { "ss", false, HAN_LOW, HAN_OPERATION_SCATTER },
+};
+
+/* Between the two the leaders combine what their nodes have. */
+const mca_coll_han_stages_t mca_coll_han_reduce_scatter_stages = { stages, NULL, 2 };
+
+/* At a leader: what the leaders' nodes have is combined, and its node's part of it is where this leader's was. */
+static void combine_between_nodes(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t sum)
+{
+    mca_coll_adapt_data_t *to = mca_coll_han_leaders_list(leaders), result;
+
+    if (NULL == to) {
+        return;
+    }
+    list_nodes(leaders, sum, to);
+    result = mca_coll_han_leaders_combine(leaders, to);
+    if (result.buffer != to[leaders->group].buffer) {
+        mca_coll_adapt_schedule_copy(&leaders->schedule, result, to[leaders->group]);
+    }
+}
+
+/* Through the leader's memory, which has room for the blocks of all. */
+static int by_levels_through(han_module_t *han, mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node,
+                             mca_coll_adapt_data_t own, mca_coll_adapt_data_t sum)
+{
+    const mca_coll_han_side_t *side = &leaders->args->recv;
+    const mca_coll_adapt_data_t result = mca_coll_han_side_whole(side);
+    const mca_coll_adapt_data_t blocks
+        = mca_coll_han_slice(sum, (size_t) leaders->members[0] * result.count, result.count);
+    int rc = OMPI_SUCCESS;
+
+    if (NULL != node->comm) {
+        rc = mca_coll_han_node_note(han, rc,
+                                    node->submodule->coll_reduce(own.buffer, sum.buffer, (int) own.count, own.datatype,
+                                                                 leaders->args->op, 0, node->comm, node->submodule));
+    } else {
+        mca_coll_adapt_schedule_copy(&leaders->schedule, own, sum);
+        mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+    }
+    if (leaders->rank == leaders->leader) {
+        combine_between_nodes(leaders, sum);
+    }
+    if (NULL == node->comm) {
+        mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
+        mca_coll_adapt_schedule_copy(&leaders->schedule, blocks, result);
+    }
+    rc = mca_coll_han_node_note(han, rc, mca_coll_han_leaders_perform(leaders, han, NULL));
+    if (NULL != node->comm) {
+        rc = mca_coll_han_node_note(han, rc,
+                                    node->submodule->coll_scatter(blocks.buffer, side->count, side->type, side->buffer,
+                                                                  side->count, side->type, 0, node->comm,
+                                                                  node->submodule));
+    }
+    return mca_coll_han_alarm_heed(han, rc);
+}
+
+static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params)
+{
+    mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
+    const mca_coll_adapt_data_t own
+        = mca_coll_han_leaders_operand(&leaders, (size_t) leaders.topology->size * (size_t) args->recv.count);
+    const coll_room_t room = COLL_ROOM_OF(own.datatype, own.count);
+    const bool leads = leaders.rank == leaders.leader;
+    mca_coll_adapt_data_t sum = own;
+    mca_coll_han_node_t node;
+    char *memory;
+    int rc;
+
+    if (0 == own.count * own.datatype->super.size) {
+        return OMPI_SUCCESS;
+    }
+    rc = mca_coll_han_node_begin(han, args->collective, params, &node);
+    memory = leads ? mca_coll_han_module_scratch(han, room.bytes) : NULL;
+    if (leads && NULL == memory) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    sum.buffer = leads ? memory - room.first : NULL;
+    if (OMPI_SUCCESS == rc) {
+        rc = by_levels_through(han, &leaders, &node, own, sum);
+    }
+    mca_coll_han_module_scratch_release(han);
+    return rc;
+}
+
 int mca_coll_han_perform_reduce_scatter(han_module_t *han, const mca_coll_han_args_t *args,
                                         const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    return HAN_TREE == params->algorithm ? by_tree(han, args, params, request) : by_leaders(han, args, request);
+    switch (params->algorithm) {
+    case HAN_TREE:
+        return by_tree(han, args, params, request);
+    case HAN_SIMPLE:
+        return by_levels(han, args, params);
+    default:
+        return by_leaders(han, args, request);
+    }
 }

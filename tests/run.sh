@@ -77,7 +77,7 @@ few communicator ids, by MAP        | usual       | 3,2,3,1 | MAP  | --mca coll_
 few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_han_bcast_algorithm simple --mca coll_han_allreduce_algorithm pipeline | mpi_ids --at-once
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
-something inside fails              | usual       | 2,2,2,2 | node |                                          | mpi_failures
+something inside fails, by MAP      | usual       | 2,2,2,2 | MAP  |                                          | mpi_failures
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
 fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module

@@ -338,10 +338,10 @@ candidates 8x2 none 1.15 0.8 0.82 8
 candidates 4x1 none 1.15 0.85 0.92 14
 candidates 2x2 none 1.2 0.87 0.87 12
 candidates 4x4 200mbit 1.15 0.6 0.5 7
-candidates_slow 4x4 none 1.15 0.72 0.65 12
-candidates_slow 8x2 none 1.15 0.8 0.78 10
+candidates_slow 4x4 none 1.15 0.7 0.6 10
+candidates_slow 8x2 none 1.15 0.72 0.65 8
 candidates_slow 4x1 none 1.12 0.84 0.88 9
-candidates_slow 2x2 none 1.2 0.95 0.98 20
+candidates_slow 2x2 none 1.2 0.92 0.85 18
 END
 t_check "regret tells of a shape that is not there" test_regret_nowhere --shape 4x5 'no line is of shape 4x5 and rate any'
 t_check "regret tells of a rate that is not there" test_regret_nowhere --rate 100mbit 'no line is of shape any and rate 100mbit'

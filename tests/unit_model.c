@@ -306,6 +306,23 @@ static void test_turns_for_solo(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 2 * 5000000);
 }
 
+/* Two nodes of two ranks with a block of 1 KiB each, which a processor copies in 1 us. */
+static void test_blocks_by_levels(void **state)
+{
+    const mca_coll_han_input_t gathered = input_of(HAN_ALLGATHER, 2, 2, 1024),
+                               scattered = input_of(HAN_REDUCE_SCATTER_BLOCK, 2, 2, 1024);
+    const mca_coll_han_params_t params = { .algorithm = HAN_SIMPLE, .smod = HAN_SOLO, .lanes = 1 };
+    /* The leaders have a message of 2 KiB each way: 10 + 17 + 200 us, and the other one's 200; or with 2 to combine. */
+    const uint64_t leaders = 427000000, combining = 429000000;
+
+    (void) state;
+    /* Latency 1 us; a gather is copied twice by each of two ranks, and so are the 4 KiB of the broadcast, once. */
+    assert_int_equal(times_of(ALONE, gathered, params).single, leaders + (1 + 2 * 2 + 1 + 2 * 4) * UINT64_C(1000000));
+    /* The 4 KiB of the reduction are copied and combined, and a block of the scatter is copied twice. */
+    assert_int_equal(times_of(ALONE, scattered, params).single,
+                     combining + (1 + 2 * 8 + 1 + 2 * 2) * UINT64_C(1000000));
+}
+
 /* Two ranks, each with a tree. */
 static void test_many_trees(void **state)
 {
@@ -608,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_work_of_a_shared_core),
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_turns_for_solo),
+        cmocka_unit_test(test_blocks_by_levels),
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
