@@ -388,7 +388,7 @@ typedef struct mca_coll_han_call_t {
     struct {
         mca_coll_han_place_t in, out; /**< the same: in place; of a broadcast out counts */
     } routes[MCA_COLL_HAN_MAX_STAGES];
-    bool failed;      /**< on this rank */
+    int rc;           /**< the first error on this rank */
     int pack_before;  /**< stage before which a segment is packed, -1 for none */
     int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
 } mca_coll_han_call_t;
@@ -408,11 +408,15 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
 /* -- coll_han_alarm.c ---------------------------------------------------------------------------------------------- */
 
 /**
- * A rank on which a call fails that goes level by level goes on with its part, so that nobody waits for it in vain.
- * What it passes on is wrong then, and components inside the levels do not tell: therefore it tells all other ranks
- * first.
+ * Takes note of how a part of a call went that goes level by level. A rank on which one fails goes on with its part of
+ * all that follow, so that nobody waits for it in vain. What it passes on is wrong then, and components inside the levels
+ * do not tell: therefore it tells all other ranks of its first error, before that. A component that has no memory for its
+ * part does not take part, and its other ranks wait: then the job ends.
+ *
+ * @param before the first error of the parts that came before
+ * @returns the first error of all of them
  */
-void mca_coll_han_alarm_raise(han_module_t *module, int rc);
+int mca_coll_han_alarm_note(han_module_t *module, int before, int rc);
 
 /** At the end of each such call. @returns rc, or the error of a rank that has told of this call */
 int mca_coll_han_alarm_heed(han_module_t *module, int rc);
@@ -448,15 +452,6 @@ typedef struct mca_coll_han_node_t {
 /** Begins a blocking call in which each rank has a block, and which goes level by level. */
 int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t collective,
                             const mca_coll_han_params_t *params, mca_coll_han_node_t *node);
-
-/**
- * Takes note of how a part of such a call went: of the first error others hear before they get what is wrong because
- * of it. This rank goes on with its part.
- *
- * @param before of the parts that came before
- * @returns the first error of all of them
- */
-int mca_coll_han_node_note(han_module_t *module, int before, int rc);
 
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 

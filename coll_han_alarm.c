@@ -27,7 +27,7 @@ typedef struct alarm_t {
 static OBJ_CLASS_INSTANCE(alarm_t, opal_list_item_t, NULL, NULL);
 
 /* A message that cannot be sent leaves nothing to be done: the first error is returned. */
-void mca_coll_han_alarm_raise(han_module_t *module, int rc)
+static void raise_alarm(const han_module_t *module, int rc)
 {
     const struct message message = { .call = module->levels_calls, .code = rc };
     const int rank = ompi_comm_rank(module->comm);
@@ -38,6 +38,18 @@ void mca_coll_han_alarm_raise(han_module_t *module, int rc)
                                      MCA_PML_BASE_SEND_STANDARD, module->comm));
         }
     }
+}
+
+int mca_coll_han_alarm_note(han_module_t *module, int before, int rc)
+{
+    (void) coll_result(rc, "han", "a part of a collective", module->comm);
+    if (OMPI_SUCCESS != before) {
+        return before;
+    }
+    if (OMPI_SUCCESS != rc) {
+        raise_alarm(module, rc);
+    }
+    return rc;
 }
 
 /* All that have come. */

@@ -242,15 +242,15 @@ static int gather_in_node(const mca_coll_han_leaders_t *leaders, const mca_coll_
 {
     const mca_coll_han_side_t *send = &leaders->args->send, *recv = &leaders->args->recv;
     const mca_coll_adapt_data_t own = mca_coll_han_side_blocks(recv, leaders->rank, 1);
-    const mca_coll_adapt_data_t all = mca_coll_han_side_blocks(recv, leaders->members[0], 1);
+    const mca_coll_adapt_data_t first = mca_coll_han_side_blocks(recv, leaders->members[0], 1);
     mca_coll_adapt_data_t given = mca_coll_han_side_whole(send);
 
     if (MPI_IN_PLACE == send->buffer) {
         given = own;
         given.buffer = leaders->rank == leaders->leader ? MPI_IN_PLACE : own.buffer;
     }
-    return node->submodule->coll_gather(given.buffer, (int) given.count, given.datatype, all.buffer, (int) all.count,
-                                        all.datatype, 0, node->comm, node->submodule);
+    return node->submodule->coll_gather(given.buffer, (int) given.count, given.datatype, first.buffer,
+                                        (int) first.count, first.datatype, 0, node->comm, node->submodule);
 }
 
 static int swap_between_nodes(han_module_t *han, mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
@@ -282,11 +282,11 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
         return rc;
     }
     if (NULL != node.comm) {
-        rc = mca_coll_han_node_note(han, rc, gather_in_node(&leaders, &node));
+        rc = mca_coll_han_alarm_note(han, rc, gather_in_node(&leaders, &node));
     }
-    rc = mca_coll_han_node_note(han, rc, swap_between_nodes(han, &leaders, &blocks));
+    rc = mca_coll_han_alarm_note(han, rc, swap_between_nodes(han, &leaders, &blocks));
     if (NULL != node.comm) {
-        rc = mca_coll_han_node_note(
+        rc = mca_coll_han_alarm_note(
             han, rc,
             node.submodule->coll_bcast(all.buffer, (int) all.count, all.datatype, 0, node.comm, node.submodule));
     }

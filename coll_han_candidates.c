@@ -132,16 +132,13 @@ static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
     }
 }
 
-/* Whether each rank has a block: then the leaders have no tree. */
-static bool has_blocks(mca_coll_han_collective_t collective)
-{
-    return HAN_ALLGATHER == collective || HAN_REDUCE_SCATTER_BLOCK == collective;
-}
-
-/* Level by level, whole (fs 0) or in segments: these with the first of the components only. */
+/*
+ * Level by level, whole (fs 0) or in segments: these with the first of the components only. Where each rank has a
+ * block, the leaders have no tree.
+ */
 static void add_levels(struct list *list, mca_coll_han_params_t params, int count)
 {
-    const bool blocks = has_blocks(list->what->input.collective);
+    const bool blocks = mca_coll_han_is_of_blocks(list->what->input.collective);
     const size_t bytes = list->what->input.bytes;
     size_t fs = HAN_SIMPLE == params.algorithm ? 0 : next_segment(0, bytes);
 
@@ -258,7 +255,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if (levels) {
         append(text, " smod=%s", mca_coll_han_submodule_names[params->smod]);
     }
-    if ((levels && !has_blocks(collective)) || inner || tree_of_leaders) {
+    if ((levels && !mca_coll_han_is_of_blocks(collective)) || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
     if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))) {

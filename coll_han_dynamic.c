@@ -292,6 +292,19 @@ bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
     return HAN_SCAN == collective || HAN_EXSCAN == collective;
 }
 
+bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective)
+{
+    switch (collective) {
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective)
 {
     return HAN_GATHER == collective || HAN_SCATTER == collective;

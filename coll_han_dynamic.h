@@ -155,6 +155,9 @@ mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *pa
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
+/** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
+bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);
+
 /** Whether the leaders of its algorithm leaders make a tree, that of ibalg: linear, or else binomial. */
 bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective);
 

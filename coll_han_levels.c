@@ -4,8 +4,6 @@
  */
 #include "coll_han.h"
 
-#include "common/coll_end.h"
-
 static const mca_coll_han_stages_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGORITHM_COUNT] = {
     [HAN_BCAST] = { [HAN_SIMPLE] = &mca_coll_han_bcast_stages, [HAN_PIPELINE] = &mca_coll_han_bcast_stages },
     [HAN_REDUCE] = { [HAN_SIMPLE] = &mca_coll_han_reduce_stages, [HAN_PIPELINE] = &mca_coll_han_reduce_stages },
@@ -159,16 +157,4 @@ int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t coll
     };
     ++module->levels_calls;
     return NULL == node->comm || NULL != node->submodule ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
-}
-
-int mca_coll_han_node_note(han_module_t *module, int before, int rc)
-{
-    (void) coll_result(rc, "han", "a part of a collective", module->comm);
-    if (OMPI_SUCCESS != before) {
-        return before;
-    }
-    if (OMPI_SUCCESS != rc) {
-        mca_coll_han_alarm_raise(module, rc);
-    }
-    return rc;
 }

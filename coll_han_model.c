@@ -407,21 +407,11 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
 
 /* ---- level by level ---- */
 
-/* As another component does it. */
-static struct call without_copies(const struct call *call)
-{
-    struct call other = *call;
-
-    other.copies = false;
-    return other;
-}
-
 /* Of a broadcast, or with `then` of a reduction, inside all nodes at once, by another component. */
 static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_t then)
 {
     const mca_coll_han_machine_t *machine = call->machine;
     const uint64_t steps = times(call->ranks, machine->step), others = call->ppn - 1;
-    const struct call other = without_copies(call);
     struct cost cost = { .path = machine->step, .hops = 1 };
 
     if (0 == others) {
@@ -429,22 +419,22 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
     }
     if (HAN_SOLO == call->params->smod) {
         const uint64_t part = sum(machine->share, of_bytes(bytes, machine->copy + then));
+        const uint64_t turn = 1 < per_core(call) ? machine->turn : 0;
 
         cost.path = sum(cost.path, sum(machine->levels[HAN_LOW].latency, times(2, part)));
-        cost.work = times(call->ranks, part);
+        /* Who fills a box waits for all to have read what was in it: once in as many calls, each has had a turn. */
+        cost.work = sum(times(call->ranks, part), times(call->ranks, turn) / SOLO_BOXES);
         cost.rank = times(0 == then ? 1 : call->ppn, part);
         cost.hops = 0 == then ? 1 : 2; /* all are there; the reader is done */
     } else {
+        const uint64_t work = mca_coll_han_message_work(machine, HAN_LOW, bytes, then);
+
         cost.hops = rounds_of(call->ppn, 2);
-        cost.work = times(times(call->nodes, others), work_of(&other, HAN_LOW, bytes, then));
-        cost.rank = times(cost.hops, work_of(&other, HAN_LOW, bytes, then) / 2);
-        cost.path = sum(cost.path, times(cost.hops, flight_of(&other, HAN_LOW, bytes, then)));
+        cost.work = times(times(call->nodes, others), work);
+        cost.rank = times(cost.hops, work / 2);
+        cost.path = sum(cost.path, times(cost.hops, mca_coll_han_message_flight(machine, HAN_LOW, bytes, then)));
     }
     cost.work = sum(cost.work, steps);
-    /* Who fills a box waits for all to have read what was in it: once in as many calls, each has had a turn. */
-    if (HAN_SOLO == call->params->smod && 1 < per_core(call)) {
-        cost.work = sum(cost.work, times(call->ranks, machine->turn) / SOLO_BOXES);
-    }
     return cost;
 }
 
@@ -515,20 +505,6 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
         cost = both(cost, messages(call, HAN_UP, times(more, bytes), 0, call->nodes, 2, 1, 1));
     }
     return cost;
-}
-
-/* Whether each rank has a block, for all or of what all have. */
-static bool is_of_blocks(mca_coll_han_collective_t collective)
-{
-    switch (collective) {
-    case HAN_ALLGATHER:
-    case HAN_ALLGATHERV:
-    case HAN_REDUCE_SCATTER:
-    case HAN_REDUCE_SCATTER_BLOCK:
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* What is done with each rank's block, in the nodes and among the leaders. */
@@ -830,8 +806,7 @@ static struct cost usual(const struct call *call)
  */
 static struct cost without_han(const struct call *call)
 {
-    const struct call other = without_copies(call);
-    const struct cost cost = usual(&other);
+    const struct cost cost = usual(call);
 
     if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)) {
         return cost;
@@ -856,7 +831,7 @@ static struct cost cost_of(const struct call *call)
     case HAN_EXCHANGE:
         return exchanged(call);
     case HAN_SIMPLE:
-        return is_of_blocks(call->input->collective) ? blocks_by_levels(call) : by_levels(call);
+        return mca_coll_han_is_of_blocks(call->input->collective) ? blocks_by_levels(call) : by_levels(call);
     case HAN_PIPELINE:
     case HAN_UP_ALLREDUCE:
         return by_levels(call);
@@ -883,12 +858,13 @@ static bool synchronises(mca_coll_han_collective_t collective)
     }
 }
 
-/* Whether short messages inside nodes go from copies: but not those that events start. */
+/* Whether HAN's own short messages inside nodes go from copies: but not those that events start. */
 static bool takes_copies(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm)
 {
-    const bool many_trees = HAN_RING == algorithm || (HAN_TREE == algorithm && is_of_blocks(input->collective));
+    const bool many_trees
+        = HAN_RING == algorithm || (HAN_TREE == algorithm && mca_coll_han_is_of_blocks(input->collective));
 
-    return HAN_BLOCKING == input->form && !many_trees;
+    return HAN_BLOCKING == input->form && HAN_FALLBACK != algorithm && !many_trees;
 }
 
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

@@ -203,31 +203,33 @@ static int by_levels_through(han_module_t *han, mca_coll_han_leaders_t *leaders,
 {
     const mca_coll_han_side_t *side = &leaders->args->recv;
     const mca_coll_adapt_data_t result = mca_coll_han_side_whole(side);
+    const bool leads = leaders->rank == leaders->leader;
+    /* What the scatter takes at its root. */
     const mca_coll_adapt_data_t blocks
-        = mca_coll_han_slice(sum, (size_t) leaders->members[0] * result.count, result.count);
+        = leads ? mca_coll_han_slice(sum, (size_t) leaders->members[0] * result.count, result.count) : sum;
     int rc = OMPI_SUCCESS;
 
     if (NULL != node->comm) {
-        rc = mca_coll_han_node_note(han, rc,
-                                    node->submodule->coll_reduce(own.buffer, sum.buffer, (int) own.count, own.datatype,
-                                                                 leaders->args->op, 0, node->comm, node->submodule));
+        rc = mca_coll_han_alarm_note(han, rc,
+                                     node->submodule->coll_reduce(own.buffer, sum.buffer, (int) own.count, own.datatype,
+                                                                  leaders->args->op, 0, node->comm, node->submodule));
     } else {
         mca_coll_adapt_schedule_copy(&leaders->schedule, own, sum);
         mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
     }
-    if (leaders->rank == leaders->leader) {
+    if (leads) {
         combine_between_nodes(leaders, sum);
     }
     if (NULL == node->comm) {
         mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
         mca_coll_adapt_schedule_copy(&leaders->schedule, blocks, result);
     }
-    rc = mca_coll_han_node_note(han, rc, mca_coll_han_leaders_perform(leaders, han, NULL));
+    rc = mca_coll_han_alarm_note(han, rc, mca_coll_han_leaders_perform(leaders, han, NULL));
     if (NULL != node->comm) {
-        rc = mca_coll_han_node_note(han, rc,
-                                    node->submodule->coll_scatter(blocks.buffer, side->count, side->type, side->buffer,
-                                                                  side->count, side->type, 0, node->comm,
-                                                                  node->submodule));
+        rc = mca_coll_han_alarm_note(han, rc,
+                                     node->submodule->coll_scatter(blocks.buffer, side->count, side->type, side->buffer,
+                                                                   side->count, side->type, 0, node->comm,
+                                                                   node->submodule));
     }
     return mca_coll_han_alarm_heed(han, rc);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/coll_end.h"
 #include "common/coll_wait.h"
 
 /* A stage of one segment, with what its operation needs. */
@@ -161,17 +160,10 @@ static bool work_get(const mca_coll_han_plan_t *plan, int stage, size_t segment,
     return true;
 }
 
-/*
- * Takes note of an error; the others hear of the first before they get anything that is wrong because of it. A
- * component that has no memory for its part does not take part, and its other ranks wait.
- */
+/* Returns rc. */
 static int noted(mca_coll_han_call_t *call, int rc)
 {
-    (void) coll_result(rc, "han", "a part of a collective", call->module->comm);
-    if (OMPI_SUCCESS != rc && !call->failed) {
-        call->failed = true;
-        mca_coll_han_alarm_raise(call->module, rc);
-    }
+    call->rc = mca_coll_han_alarm_note(call->module, call->rc, rc);
     return rc;
 }
 
@@ -179,7 +171,7 @@ static int pack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
     mca_coll_han_call_t *call = plan->context;
 
-    return stage == call->pack_before && !call->failed
+    return stage == call->pack_before && OMPI_SUCCESS == call->rc
                ? noted(call, mca_coll_han_segments_pack(&call->segments, segment))
                : OMPI_SUCCESS;
 }
@@ -188,7 +180,7 @@ static int unpack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
     mca_coll_han_call_t *call = plan->context;
 
-    return stage == call->unpack_after && !call->failed
+    return stage == call->unpack_after && OMPI_SUCCESS == call->rc
                ? noted(call, mca_coll_han_segments_unpack(&call->segments, segment))
                : OMPI_SUCCESS;
 }
