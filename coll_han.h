@@ -184,8 +184,6 @@ typedef struct han_module_t {
     struct mca_coll_han_watch_t *watch;  /**< gets what the steps of calls cost; NULL: nobody wants to know */
     uint32_t levels_calls;               /**< that went level by level; alarms name them */
     opal_list_t alarms;                  /**< that have come early */
-    void *scratch;                       /**< temporary memory kept between calls */
-    size_t scratch_bytes;
 } han_module_t;
 
 OMPI_MODULE_DECLSPEC OBJ_CLASS_DECLARATION(han_module_t);
@@ -227,11 +225,11 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_
                                                       mca_coll_han_submodule_t wanted,
                                                       const struct mca_coll_han_stages_t *table);
 
-/** Temporary memory of the module, good until it is released; NULL where memory is short. */
-void *mca_coll_han_module_scratch(han_module_t *module, size_t bytes);
+/** Temporary memory for a call, from ADAPT where it is there (coll_adapt_memory.h); NULL where memory is short. */
+void *mca_coll_han_memory_take(const han_module_t *module, size_t bytes);
 
-/** The end of a call that has taken scratch memory: a little is kept for the next one, much is freed. */
-void mca_coll_han_module_scratch_release(han_module_t *module);
+/** @param memory what mca_coll_han_memory_take() has returned, or NULL */
+void mca_coll_han_memory_give(const han_module_t *module, void *memory);
 
 /* -- coll_han_measure.c -------------------------------------------------------------------------------------------- */
 
@@ -313,7 +311,7 @@ typedef struct mca_coll_han_segments_t {
     size_t count;          /**< units of the message */
     size_t length;         /**< units of a segment; the last may be shorter */
     mca_coll_han_memory_t memories[HAN_PLACE_COUNT];
-    bool scratch; /**< temporary memory of the module is in use */
+    void *scratch; /**< temporary memory, or NULL */
     bool packed;  /**< the output is in slots, and packing is open */
     coll_packing_t packing;
 } mca_coll_han_segments_t;

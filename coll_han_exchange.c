@@ -77,7 +77,7 @@ int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, om
 {
     const mca_coll_han_topology_t *topology = &han->topology;
     const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
-    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->comm, NULL);
+    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->adapt->memory, han->comm, NULL);
     const size_t sent = add_side(han, args, true, &schedule), received = add_side(han, args, false, &schedule);
 
     schedule.buffered = HAN_EXCHANGE_BUFFERED;

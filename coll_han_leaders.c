@@ -10,7 +10,7 @@ mca_coll_han_leaders_t mca_coll_han_leaders_begin(const han_module_t *module, co
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
 
     return (mca_coll_han_leaders_t){
-        .schedule = mca_coll_adapt_schedule_begin(module->comm, args->op),
+        .schedule = mca_coll_adapt_schedule_begin(module->adapt->memory, module->comm, args->op),
         .args = args,
         .topology = topology,
         .rank = rank,

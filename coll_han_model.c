@@ -6,6 +6,7 @@
  */
 #include "coll_han_model.h"
 
+#include "coll_adapt/coll_adapt_memory.h"
 #include "coll_solo/coll_solo_flags.h"
 
 /* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
@@ -199,14 +200,14 @@ static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64
 }
 
 /*
- * Memory for a call, of each of some ranks: above FRESH bytes, more than allocators keep, its pages are new, and cost
- * about PAGES copies.
+ * Memory for a call, of each of some ranks: above what ADAPT keeps between calls its pages are new, and cost about
+ * PAGES copies.
  */
-enum { FRESH = 4 << 20, PAGES = 4 };
+enum { PAGES = 4 };
 
 static struct cost with_memory(const struct call *call, struct cost cost, uint64_t bytes, uint64_t ranks)
 {
-    const uint64_t pages = FRESH < bytes ? of_bytes(bytes, PAGES * call->machine->copy) : 0;
+    const uint64_t pages = ADAPT_MEMORY_KEPT < bytes ? of_bytes(bytes, PAGES * call->machine->copy) : 0;
 
     cost.path = sum(cost.path, pages);
     cost.work = sum(cost.work, times(ranks, pages));

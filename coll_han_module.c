@@ -16,9 +16,6 @@
 #include "common/coll_tags.h"
 #include "common/coll_variables.h"
 
-/* Scratch memory up to this size stays with the module between calls. */
-enum { SCRATCH_KEPT = 8 << 20 };
-
 /* -- life of a module -- */
 
 static void module_construct(han_module_t *module)
@@ -67,7 +64,6 @@ static void module_destruct(han_module_t *module)
     mca_coll_han_choices_free(&module->choices);
     free(module->socket_of);
     OPAL_LIST_DESTRUCT(&module->alarms);
-    free(module->scratch);
 }
 
 OBJ_CLASS_INSTANCE(han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
@@ -540,21 +536,16 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_
     return NULL;
 }
 
-void *mca_coll_han_module_scratch(han_module_t *module, size_t bytes)
+void *mca_coll_han_memory_take(const han_module_t *module, size_t bytes)
 {
-    if (bytes > module->scratch_bytes) {
-        free(module->scratch);
-        module->scratch = malloc(bytes);
-        module->scratch_bytes = NULL == module->scratch ? 0 : bytes;
-    }
-    return module->scratch;
+    return NULL == module->adapt ? malloc(bytes) : module->adapt->memory->take(bytes);
 }
 
-void mca_coll_han_module_scratch_release(han_module_t *module)
+void mca_coll_han_memory_give(const han_module_t *module, void *memory)
 {
-    if (SCRATCH_KEPT < module->scratch_bytes) {
-        free(module->scratch);
-        module->scratch = NULL;
-        module->scratch_bytes = 0;
+    if (NULL == module->adapt) {
+        free(memory);
+    } else {
+        module->adapt->memory->give(memory);
     }
 }

@@ -48,7 +48,7 @@ static int by_tree_in_place(han_module_t *han, const mca_coll_han_args_t *args, 
     const mca_coll_han_side_t *side = &args->recv;
     const int count = mca_coll_han_side_count(side, ompi_comm_rank(han->comm));
     const coll_room_t room = COLL_ROOM_OF(side->type, (size_t) count);
-    char *aside = malloc(0 == room.bytes ? 1 : room.bytes);
+    char *aside = mca_coll_han_memory_take(han, 0 == room.bytes ? 1 : room.bytes);
     int rc;
 
     if (NULL == aside) {
@@ -60,7 +60,7 @@ static int by_tree_in_place(han_module_t *han, const mca_coll_han_args_t *args, 
         && 0 > ompi_datatype_copy_content_same_ddt(side->type, count, side->buffer, aside - room.first)) {
         rc = OMPI_ERROR;
     }
-    free(aside);
+    mca_coll_han_memory_give(han, aside);
     return rc;
 }
 
@@ -250,7 +250,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
         return OMPI_SUCCESS;
     }
     rc = mca_coll_han_node_begin(han, args->collective, params, &node);
-    memory = leads ? mca_coll_han_module_scratch(han, room.bytes) : NULL;
+    memory = leads ? mca_coll_han_memory_take(han, room.bytes) : NULL;
     if (leads && NULL == memory) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -258,7 +258,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
     if (OMPI_SUCCESS == rc) {
         rc = by_levels_through(han, &leaders, &node, own, sum);
     }
-    mca_coll_han_module_scratch_release(han);
+    mca_coll_han_memory_give(han, memory);
     return rc;
 }
 

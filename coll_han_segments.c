@@ -31,15 +31,15 @@ static mca_coll_han_memory_t in_place(const mca_coll_han_segments_t *segments, c
     return (mca_coll_han_memory_t){ (char *) buffer, segments->length * (size_t) extent, SIZE_MAX };
 }
 
-/* Slots in the module's scratch memory. */
+/* Slots in temporary memory. */
 static int in_slots(mca_coll_han_segments_t *segments, mca_coll_han_place_t place, size_t window, coll_room_t slot)
 {
-    char *memory = mca_coll_han_module_scratch(segments->module, slot.bytes * window);
+    char *memory = mca_coll_han_memory_take(segments->module, slot.bytes * window);
 
     if (NULL == memory) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    segments->scratch = true;
+    segments->scratch = memory;
     segments->memories[place] = (mca_coll_han_memory_t){ memory - slot.first, slot.bytes, window };
     return OMPI_SUCCESS;
 }
@@ -116,7 +116,5 @@ void mca_coll_han_segments_close(mca_coll_han_segments_t *segments)
     if (segments->packed) {
         coll_packing_close(&segments->packing);
     }
-    if (segments->scratch) {
-        mca_coll_han_module_scratch_release(segments->module);
-    }
+    mca_coll_han_memory_give(segments->module, segments->scratch);
 }

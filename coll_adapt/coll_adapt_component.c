@@ -124,6 +124,7 @@ static int adapt_open(void)
 static int adapt_close(void)
 {
     mca_coll_adapt_copies_end();
+    mca_coll_adapt_memory_end();
     opal_output_close(mca_coll_adapt_component.output);
     mca_coll_adapt_component.output = 0;
     return OMPI_SUCCESS;

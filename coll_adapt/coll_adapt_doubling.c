@@ -61,7 +61,7 @@ static void fill(mca_coll_adapt_schedule_t *schedule, const struct parts *parts,
 int mca_coll_adapt_doubling(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
                             mca_coll_adapt_form_t form, ompi_request_t **request)
 {
-    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(call->comm, call->op);
+    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(&mca_coll_adapt_memory, call->comm, call->op);
     const mca_coll_adapt_data_t own
         = { .buffer = (void *) call->sbuf, .count = call->count, .datatype = call->datatype };
     struct parts parts = { .result = own, .in = own };

@@ -63,6 +63,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
     module->super.coll_barrier = mca_coll_adapt_barrier;
     module->super.coll_ibarrier = mca_coll_adapt_ibarrier;
     module->super.coll_barrier_init = mca_coll_adapt_barrier_init;
+    module->memory = &mca_coll_adapt_memory;
     module->trees = mca_coll_adapt_trees;
     module->tree_make = mca_coll_adapt_tree_make;
     module->tree_make_topology = mca_coll_adapt_tree_make_topology;

@@ -344,7 +344,7 @@ static void op_destruct(mca_coll_adapt_op_t *op)
         mca_coll_adapt_core_free(&op->core);
     }
     mca_coll_adapt_tree_free(&op->core.task.tree);
-    free(op->slots);
+    mca_coll_adapt_memory.give(op->slots);
     if (op->packed) {
         coll_packing_close(&op->packing);
     }
@@ -444,7 +444,7 @@ static int make_slots(mca_coll_adapt_op_t *op, size_t count, coll_room_t room)
     if (0 == count * room.bytes) {
         return OMPI_SUCCESS;
     }
-    op->slots = malloc(count * room.bytes);
+    op->slots = mca_coll_adapt_memory.take(count * room.bytes);
     return NULL == op->slots ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
 }
 

@@ -519,11 +519,11 @@ static void hold_types(const mca_coll_adapt_schedule_t *schedule, bool yes)
 
 static void free_schedule(mca_coll_adapt_schedule_t *schedule)
 {
-    while (NULL != schedule->memory) {
-        mca_coll_adapt_memory_t *next = schedule->memory->next;
+    while (NULL != schedule->chunks) {
+        mca_coll_adapt_chunk_t *next = schedule->chunks->next;
 
-        free(schedule->memory);
-        schedule->memory = next;
+        schedule->memory->give(schedule->chunks);
+        schedule->chunks = next;
     }
     free(schedule->actions);
 }

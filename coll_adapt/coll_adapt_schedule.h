@@ -13,7 +13,10 @@
 #include "ompi_config.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+
+#include "coll_adapt_memory.h"
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/constants.h"
@@ -45,10 +48,10 @@ typedef struct mca_coll_adapt_action_t {
 } mca_coll_adapt_action_t;
 
 /** A piece of memory is behind it. */
-typedef union mca_coll_adapt_memory_t {
-    union mca_coll_adapt_memory_t *next;
+typedef union mca_coll_adapt_chunk_t {
+    union mca_coll_adapt_chunk_t *next;
     max_align_t alignment;
-} mca_coll_adapt_memory_t;
+} mca_coll_adapt_chunk_t;
 
 typedef struct mca_coll_adapt_schedule_t {
     ompi_communicator_t *comm;
@@ -58,27 +61,31 @@ typedef struct mca_coll_adapt_schedule_t {
     int parts_at_once;                /**< the same on all ranks */
     mca_coll_adapt_action_t *actions; /**< ends with ADAPT_PART */
     int count, capacity;
-    mca_coll_adapt_memory_t *memory; /**< freed with the schedule */
-    int rc;                          /**< the first error while it was filled */
+    const mca_coll_adapt_memory_t *memory; /**< where it has its memory from */
+    mca_coll_adapt_chunk_t *chunks;        /**< of it, given back with the schedule */
+    int rc;                                /**< the first error while it was filled */
 } mca_coll_adapt_schedule_t;
 
 /** Begins a schedule; to be performed, which also frees it. */
-static inline mca_coll_adapt_schedule_t mca_coll_adapt_schedule_begin(ompi_communicator_t *comm, ompi_op_t *op)
+static inline mca_coll_adapt_schedule_t mca_coll_adapt_schedule_begin(const mca_coll_adapt_memory_t *memory,
+                                                                      ompi_communicator_t *comm, ompi_op_t *op)
 {
-    return (mca_coll_adapt_schedule_t){ .comm = comm, .op = op, .parts_at_once = 1, .rc = OMPI_SUCCESS };
+    return (
+        mca_coll_adapt_schedule_t){ .comm = comm, .op = op, .parts_at_once = 1, .memory = memory, .rc = OMPI_SUCCESS };
 }
 
 /** Memory that lives as long as the schedule. NULL where there is none: then the schedule will not be performed. */
 static inline char *mca_coll_adapt_schedule_memory(mca_coll_adapt_schedule_t *schedule, size_t bytes)
 {
-    mca_coll_adapt_memory_t *chunk = malloc(sizeof(*chunk) + bytes);
+    mca_coll_adapt_chunk_t *chunk
+        = SIZE_MAX - sizeof(*chunk) < bytes ? NULL : schedule->memory->take(sizeof(*chunk) + bytes);
 
     if (NULL == chunk) {
         schedule->rc = OMPI_ERR_OUT_OF_RESOURCE;
         return NULL;
     }
-    chunk->next = schedule->memory;
-    schedule->memory = chunk;
+    chunk->next = schedule->chunks;
+    schedule->chunks = chunk;
     return (char *) (chunk + 1);
 }
 
