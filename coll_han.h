@@ -312,7 +312,7 @@ typedef struct mca_coll_han_segments_t {
     size_t length;         /**< units of a segment; the last may be shorter */
     mca_coll_han_memory_t memories[HAN_PLACE_COUNT];
     void *scratch; /**< temporary memory, or NULL */
-    bool packed;  /**< the output is in slots, and packing is open */
+    bool packed;   /**< the output is in slots, and packing is open */
     coll_packing_t packing;
 } mca_coll_han_segments_t;
 
@@ -356,8 +356,9 @@ typedef enum {
     HAN_OPERATION_BCAST,
     HAN_OPERATION_REDUCE,
     HAN_OPERATION_ALLREDUCE,
-    HAN_OPERATION_GATHER, /**< these two only where blocks go level by level, without segments */
+    HAN_OPERATION_GATHER, /**< these only where blocks go level by level, without segments */
     HAN_OPERATION_SCATTER,
+    HAN_OPERATION_ALLTOALL,
     HAN_OPERATION_COUNT
 } mca_coll_han_operation_t;
 
@@ -407,9 +408,9 @@ extern const mca_coll_han_driver_t mca_coll_han_driver;
 
 /**
  * Takes note of how a part of a call went that goes level by level. A rank on which one fails goes on with its part of
- * all that follow, so that nobody waits for it in vain. What it passes on is wrong then, and components inside the levels
- * do not tell: therefore it tells all other ranks of its first error, before that. A component that has no memory for its
- * part does not take part, and its other ranks wait: then the job ends.
+ * all that follow, so that nobody waits for it in vain. What it passes on is wrong then, and components inside the
+ * levels do not tell: therefore it tells all other ranks of its first error, before that. A component that has no
+ * memory for its part does not take part, and its other ranks wait: then the job ends.
  *
  * @param before the first error of the parts that came before
  * @returns the first error of all of them
@@ -552,7 +553,8 @@ int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
 extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduce_stages, mca_coll_han_allreduce_stages,
-    mca_coll_han_up_allreduce_stages, mca_coll_han_allgather_stages, mca_coll_han_reduce_scatter_stages;
+    mca_coll_han_up_allreduce_stages, mca_coll_han_allgather_stages, mca_coll_han_reduce_scatter_stages,
+    mca_coll_han_alltoall_stages;
 
 /* -- coll_han_exchange.c ------------------------------------------------------------------------------------------- */
 

@@ -172,6 +172,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_col
         .form = args->form,
         .adapt = NULL != module->adapt,
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
+        .uneven = OMPI_SUCCESS == rc && !topology->even,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
         .commutes = NULL == args->op || ompi_op_is_commute(args->op),
         .anywhere = mca_coll_han_component.reproducible && !module->own_choice,

@@ -65,7 +65,7 @@ static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
     [HAN_ALLGATHERV] = BIT(TREE) | BIT(LEADERS),
     [HAN_REDUCE_SCATTER_BLOCK] = BIT(SIMPLE) | BIT(TREE) | BIT(LEADERS),
     [HAN_REDUCE_SCATTER] = BIT(TREE) | BIT(LEADERS),
-    [HAN_ALLTOALL] = BIT(EXCHANGE) | BIT(LEADERS),
+    [HAN_ALLTOALL] = BIT(SIMPLE) | BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_ALLTOALLV] = BIT(EXCHANGE),
     [HAN_GATHER] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_GATHERV] = BIT(EXCHANGE),
@@ -136,6 +136,8 @@ static bool levels_fit(const mca_coll_han_input_t *input)
         return blocks && INT_MAX >= all;
     case HAN_REDUCE_SCATTER_BLOCK:
         return blocks && HAN_MOST_MEMORY >= 2 * all;
+    case HAN_ALLTOALL:
+        return blocks && !input->uneven && !input->in_place && HAN_MOST_MEMORY / 2 / (uint64_t) input->ppn >= all;
     default:
         return input->commutes || (input->in_order && input->root_leads);
     }
@@ -295,6 +297,7 @@ bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective)
 {
     switch (collective) {
+    case HAN_ALLTOALL:
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
     case HAN_REDUCE_SCATTER:

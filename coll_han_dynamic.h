@@ -103,6 +103,7 @@ typedef struct mca_coll_han_input_t {
     int nodes;     /**< groups of the topology */
     int ppn;       /**< ranks of the largest group */
     bool in_order; /**< every group holds consecutive ranks */
+    bool uneven;   /**< groups have different sizes */
     size_t bytes;  /**< packed */
     mca_coll_han_form_t form;
     bool adapt;      /**< the communicator has a module of adapt */

@@ -12,6 +12,7 @@ static const mca_coll_han_stages_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGOR
                         [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
     [HAN_ALLGATHER] = { [HAN_SIMPLE] = &mca_coll_han_allgather_stages },
     [HAN_REDUCE_SCATTER_BLOCK] = { [HAN_SIMPLE] = &mca_coll_han_reduce_scatter_stages },
+    [HAN_ALLTOALL] = { [HAN_SIMPLE] = &mca_coll_han_alltoall_stages },
     [HAN_BARRIER]
     = { [HAN_SIMPLE] = &mca_coll_han_up_allreduce_stages, [HAN_UP_ALLREDUCE] = &mca_coll_han_up_allreduce_stages },
 };

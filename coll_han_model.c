@@ -508,6 +508,25 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
     return cost;
 }
 
+/*
+ * An alltoall: each rank puts what it has in order, copies it for its node, and that from there, in order too, and has
+ * a message to the rank of its place in each other node.
+ */
+static struct cost rows_by_levels(const struct call *call)
+{
+    const uint64_t all = times(call->ranks, call->bytes), others = call->nodes - 1;
+    const uint64_t inside = sum(call->machine->step, sum(call->machine->share, of_bytes(all, 4 * call->machine->copy)));
+    const struct cost node = { .path = sum(inside, call->machine->levels[HAN_LOW].latency),
+                               .hops = 1,
+                               .work = times(call->ranks, inside),
+                               .rank = inside };
+
+    return with_memory(call,
+                       both(node, messages(call, HAN_UP, times(call->ppn, call->bytes), 0, times(call->ranks, others),
+                                           2 * others, 1, times(call->ppn, others))),
+                       times(2, all), call->ranks);
+}
+
 /* What is done with each rank's block, in the nodes and among the leaders. */
 static struct cost blocks_by_levels(const struct call *call)
 {
@@ -517,6 +536,9 @@ static struct cost blocks_by_levels(const struct call *call)
     struct cost own = inside_nodes(call, bytes, copy);
 
     own.hops = 1; /* nobody waits until the leader is done */
+    if (HAN_ALLTOALL == call->input->collective) {
+        return rows_by_levels(call);
+    }
     if (mca_coll_han_goes_up(call->input->collective)) {
         return both(own, with_memory(call, both(inside_nodes(call, all, reduce), among_leaders(call, node, reduce)),
                                      times(2, all), call->nodes));

@@ -109,7 +109,7 @@ static int post_allreduce(const struct work *work, ompi_request_t **request)
                                                   request, work->submodule);
 }
 
-/* -- gather, scatter: of blocks, which no engine runs -- */
+/* -- gather, scatter, alltoall: of blocks, which no engine runs -- */
 
 static bool gather_there(const mca_coll_base_module_t *submodule, bool posted)
 {
@@ -121,12 +121,18 @@ static bool scatter_there(const mca_coll_base_module_t *submodule, bool posted)
     return !posted && NULL != submodule->coll_scatter;
 }
 
+static bool alltoall_there(const mca_coll_base_module_t *submodule, bool posted)
+{
+    return !posted && NULL != submodule->coll_alltoall;
+}
+
 static const struct operation operations[HAN_OPERATION_COUNT] = {
     [HAN_OPERATION_BCAST] = { bcast_there, run_bcast, post_bcast },
     [HAN_OPERATION_REDUCE] = { reduce_there, run_reduce, post_reduce },
     [HAN_OPERATION_ALLREDUCE] = { allreduce_there, run_allreduce, post_allreduce },
     [HAN_OPERATION_GATHER] = { .there = gather_there },
     [HAN_OPERATION_SCATTER] = { .there = scatter_there },
+    [HAN_OPERATION_ALLTOALL] = { .there = alltoall_there },
 };
 
 bool mca_coll_han_serves(const mca_coll_base_module_t *submodule, const mca_coll_han_stage_t *stage)

@@ -340,7 +340,7 @@ candidates 2x2 none 1.2 0.87 0.87 12
 candidates 4x4 200mbit 1.15 0.6 0.5 7
 candidates_slow 4x4 none 1.15 0.7 0.6 10
 candidates_slow 8x2 none 1.15 0.72 0.65 8
-candidates_slow 4x1 none 1.12 0.84 0.88 9
+candidates_slow 4x1 none 1.12 0.89 0.91 11
 candidates_slow 2x2 none 1.2 0.92 0.85 18
 END
 t_check "regret tells of a shape that is not there" test_regret_nowhere --shape 4x5 'no line is of shape 4x5 and rate any'

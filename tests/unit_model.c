@@ -310,7 +310,8 @@ static void test_turns_for_solo(void **state)
 static void test_blocks_by_levels(void **state)
 {
     const mca_coll_han_input_t gathered = input_of(HAN_ALLGATHER, 2, 2, 1024),
-                               scattered = input_of(HAN_REDUCE_SCATTER_BLOCK, 2, 2, 1024);
+                               scattered = input_of(HAN_REDUCE_SCATTER_BLOCK, 2, 2, 1024),
+                               swapped = input_of(HAN_ALLTOALL, 2, 2, 1024);
     const mca_coll_han_params_t params = { .algorithm = HAN_SIMPLE, .smod = HAN_SOLO, .lanes = 1 };
     /* The leaders have a message of 2 KiB each way: 10 + 17 + 200 us, and the other one's 200; or with 2 to combine. */
     const uint64_t leaders = 427000000, combining = 429000000;
@@ -321,6 +322,8 @@ static void test_blocks_by_levels(void **state)
     /* The 4 KiB of the reduction are copied and combined, and a block of the scatter is copied twice. */
     assert_int_equal(times_of(ALONE, scattered, params).single,
                      combining + (1 + 2 * 8 + 1 + 2 * 2) * UINT64_C(1000000));
+    /* Each of two ranks has a message of 2 KiB both ways; before that 4 KiB are copied four times. */
+    assert_int_equal(times_of(ALONE, swapped, params).single, leaders + (1 + 4 * 4) * UINT64_C(1000000));
 }
 
 /* Two ranks, each with a tree. */
