@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # used by those that source this
 #
 # What the test scripts print: one line for each behaviour, and "1..$count" at their end.  To be sourced.  Where a
-# behaviour fails, the first lines of the files in t_notes follow, as comments; with T_STOP set the script ends there.
+# behaviour fails, the first and last lines of the files in t_notes follow, as comments; with T_STOP set the script ends there.
 # What has taken a second or more says so.
 
 count=0 failed=0
@@ -29,6 +29,25 @@ t_needs() {                         # t_needs COMMAND...
     ((status == 0)) || exit $((status == 77 ? 77 : 1))
 }
 
+# The end of a pipe.  It reads all: grep -q ends at the first line that it finds, and whoever still writes is ended by a
+# signal, which pipefail makes a failure, now and then.
+t_finds() {                         # t_finds OPTIONS OF grep... PATTERN
+    [[ $(grep -c "$@") != 0 ]]
+}
+
+t_ends_of() {                       # t_ends_of FIRST LAST: so many lines of the input, and where some are left out, which
+    awk -v first="$1" -v last="$2" '
+        NR <= first { print; next }
+        { lines[NR % last] = $0 }
+        END {
+            from = NR - last < first ? first : NR - last
+            if (from > first)
+                printf "(lines %d to %d are left out)\n", first + 1, from
+            for (i = from + 1; i <= NR; i++)
+                print lines[i % last]
+        }'
+}
+
 t_took() {                          # t_took SECONDS WHAT
     (($1 == 0)) || echo "# took $1 s: $2"
 }
@@ -45,7 +64,7 @@ t_result() {                        # t_result STATUS BEHAVIOUR [FILE with why]
     failed=1
     shift 2
     (($# > 0)) || set -- "${t_notes[@]}"
-    (($# == 0)) || { cat -- "$@" 2>/dev/null | head -n 200 | sed 's/^/# /'; } || :
+    (($# == 0)) || { cat -- "$@" 2>/dev/null | t_ends_of 150 50 | sed 's/^/# /'; } || :
     [[ -z ${T_STOP:-} ]] || exit 1
 }
 

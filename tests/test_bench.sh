@@ -237,7 +237,7 @@ t_compare --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours basic -
     grep -q '^bcast, single calls, ' "$work/out" && grep -q '^bcast, 50 to 20 calls in a row, ' "$work/out"
 t_result $? 'compare prints a row for each size and both clocks, with the speed-up'
 
-head -1 "$work/cmp.csv" 2>/dev/null | grep -qx \
+head -1 "$work/cmp.csv" 2>/dev/null | t_finds -x \
     'collective,nodes,ppn,map,rate,bytes,set,samples,median_us,min_us,q1_us,q3_us,bound_us,wrong,calls,least_us,version' &&
     awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 17 && $17 == version && $8 >= 3 * rounds && $10 <= $11 && $11 <= $9 && $9 <= $12 && $14 == 0; single += $15 == 1 }
         END { exit NR != 13 || good != 12 || single != 6 }' "$work/cmp.csv"

@@ -158,7 +158,7 @@ test_refused() {                    # test_refused WORD... -- configure options
     ! configure_in "$tmp/refused" "$@" || return 1
     [[ $(grep -c '^configure: error: ' "$tmp/out") == 1 ]] || return 1
     for word in "${words[@]}"; do
-        grep '^configure: error: ' "$tmp/out" | grep -qF -- "$word" || return 1
+        grep '^configure: error: ' "$tmp/out" | t_finds -F -- "$word" || return 1
     done
 }
 

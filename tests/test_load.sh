@@ -126,7 +126,7 @@ run_with_file() {                   # run_with_file <LINES
 test_unused_in_file() {
     printf '%s\n' '# mine' 'coll_han_verbose = 2' 'coll_han_bcast_algoritm = tree' 'coll_tuned_no_such = 1' | run_with_file &&
         grep -qE "^$RIGHT$" "$tmp/out" && said 'coll:han: .*bcast, 4 bytes' &&
-        [[ $(grep -c 'is not used' "$tmp/err") == 1 ]] &&
+        [[ $(grep -c 'is not used, for' "$tmp/err") == 1 ]] &&
         said "coll:han: $tmp/home/.openmpi/mca-params.conf:3: coll_han_bcast_algoritm is not used, .*; is it coll_han_bcast_algorithm\? "
 }
 
@@ -182,7 +182,7 @@ after() {                           # after NAME=NUMBER RESULT
 }
 
 test_said_after() {                 # test_said_after NAME=NUMBER PATTERN
-    after "$1" written | grep -qE -- "$2"
+    after "$1" written | t_finds -E -- "$2"
 }
 
 test_written() {                    # test_written NAME=NUMBER PATTERN
@@ -190,7 +190,7 @@ test_written() {                    # test_written NAME=NUMBER PATTERN
 }
 
 test_refused() {                    # test_refused NAME=NUMBER PATTERN: still as before
-    after "$1" refused | grep -qE -- "bcast, 100000 bytes: .*$2"
+    after "$1" refused | t_finds -E -- "bcast, 100000 bytes: .*$2"
 }
 
 test_mpi_t() {

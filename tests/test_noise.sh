@@ -192,7 +192,7 @@ t_script noise --sets tuned --set 'basic=--mca coll basic,self,libnbc' --ours ba
 [[ $code == 0 && $(grep -cE '^(tuned|basic) +[0-9.]+ +[0-9.]+ +[+-][0-9.]+ % +[0-9.]+ +[+-][0-9.]+ %$' "$work/out") == 4 ]]
 t_result $? 'noise prints time and slowdown of each set, for both collectives'
 
-head -1 "$work/noise.csv" 2>/dev/null | grep -qx \
+head -1 "$work/noise.csv" 2>/dev/null | t_finds -x \
     'collective,nodes,ppn,map,rate,bytes,set,noise_percent,samples,mean_us,median_us,min_us,slowdown_percent,bound_us,wrong,version' &&
     awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 16 && $16 == version && $6 == 65536 && $9 >= 3 * rounds && $12 <= $11 && $12 <= $10 && $15 == 0
                       good -= $8 == 0 && $13 != 0; if ($8 == 0) { base = $10 }
@@ -237,7 +237,7 @@ t_script pipelining --sets tuned --collective ibcast,ireduce_scatter_block --siz
 [[ $code == 0 && $(grep -cE '^ +(8|64) KB( +[0-9.]+){4} +[a-z0-9]' "$work/out") == 4 ]]
 t_result $? 'pipelining prints a row for each size, with each way of segmenting'
 
-head -1 "$work/pipe.csv" 2>/dev/null | grep -qx \
+head -1 "$work/pipe.csv" 2>/dev/null | t_finds -x \
     'collective,nodes,ppn,map,rate,bytes,set,way,samples,median_us,min_us,MB_per_s,speedup,bound_us,wrong,version' &&
     awk -F, -v rounds="$(t_rounds "$work/err")" -v version="$("$here/../common/version.sh")" 'NR > 1 { good += NF == 16 && $16 == version && ($6 == 8192 || $6 == 65536) && $9 >= 3 * rounds && $11 <= $10 && $15 == 0
                       ways[$8] }

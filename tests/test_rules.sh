@@ -54,9 +54,9 @@ test_obeyed() {
     run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 -- && said '^all right$' || return 1
     for line in part world; do
         for call in bcast ibcast; do
-            after "$line" "$call" | grep -qF "tree, up adapt's chain" || return 1
-            after "$line" "$call" | grep -qF "segments: 8 of 500 bytes" || return 1
-            after "$line" "$call" | grep -qF "($tmp/good:3: bcast nodes=2 ppn=* bytes=1K-64K)" || return 1
+            after "$line" "$call" | t_finds -F "tree, up adapt's chain" || return 1
+            after "$line" "$call" | t_finds -F "segments: 8 of 500 bytes" || return 1
+            after "$line" "$call" | t_finds -F "($tmp/good:3: bcast nodes=2 ppn=* bytes=1K-64K)" || return 1
         done
     done
 }
@@ -77,12 +77,12 @@ test_silent() {                     # test_silent OPTIONS...
 
 test_not_used() {                   # test_not_used OPTIONS...
     run "$@" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
-        after world bcast | grep -qF "$BUILTIN" && ! said 'are used'
+        after world bcast | t_finds -F "$BUILTIN" && ! said 'are used'
 }
 
 test_user_wins() {
     run --mca "$file_variable" "$tmp/good" --mca coll_han_bcast_segsize 1000 --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -q 'segments: 4 of 1000 bytes.*(segment size set by the user)'
+        after world bcast | t_finds 'segments: 4 of 1000 bytes.*(segment size set by the user)'
 }
 
 test_others_by_builtin() {
@@ -93,7 +93,7 @@ test_others_by_builtin() {
 test_left_to_builtin() {            # test_left_to_builtin CALL RULES
     rules "$tmp/left" 'han-rules 1' "$2"
     run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
-        after world "$1" | grep -qF "$BUILTIN"
+        after world "$1" | t_finds -F "$BUILTIN"
 }
 
 # ---------------------------------------------------------------- a machine
@@ -108,7 +108,7 @@ test_model_decides() {              # test_model_decides OPTIONS...
     run "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' || return 1
     for line in part world; do
         for call in bcast ibcast; do
-            after "$line" "$call" | grep -qF "$MODEL" || return 1
+            after "$line" "$call" | t_finds -F "$MODEL" || return 1
         done
     done
     [[ $(grep -cE 'coll:han: .*: bcast of 4000 bytes: picks +[0-9.]+ +[0-9.]+ +[0-9.]+  [a-z]' "$tmp/err") == 4 ]]
@@ -152,10 +152,10 @@ test_measured_spawn() {
 # A file of rules has the last word, and may leave a call to the model.
 test_rules_before_machine() {
     run --mca "$file_variable" "$tmp/good" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -qF "($tmp/good:3:" || return 1
+        after world bcast | t_finds -F "($tmp/good:3:" || return 1
     rules "$tmp/left" 'han-rules 1' 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
     run --mca "$file_variable" "$tmp/left" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -qF "$MODEL"
+        after world bcast | t_finds -F "$MODEL"
 }
 
 # Where the rules carry a machine none is measured; another one that the user names comes before it.
@@ -168,7 +168,7 @@ test_rules_carry_machine() {
     run --mca "$file_variable" "$file" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 1 -- &&
         said "the machine of $tmp/machine is used:" && ! said "the machine of $file" || return 1
     run --mca "$file_variable" "$file" "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && ! said 'the machine of' &&
-        after world bcast | grep -qF "$BUILTIN" || return 1
+        after world bcast | t_finds -F "$BUILTIN" || return 1
     run --mca "$file_variable" "$file" --mca coll_han_use_dynamic_file_rules 0 --mca coll_han_verbose 1 -- &&
         said 'the machine that was measured is used:'
 }
@@ -186,12 +186,12 @@ test_carried_machines_differ() {
 # Neither is a measurement made, nor does the model choose.
 test_no_model() {
     run "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && said '^all right$' && ! said 'measured' &&
-        after world bcast | grep -qF "$BUILTIN" && after part ibcast | grep -qF "$BUILTIN"
+        after world bcast | t_finds -F "$BUILTIN" && after part ibcast | t_finds -F "$BUILTIN"
 }
 
 test_user_before_machine() {
     run --mca coll_han_machine "$tmp/machine" --mca coll_han_bcast_algorithm fallback --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -q 'fallback.*(algorithm set by the user)'
+        after world bcast | t_finds 'fallback.*(algorithm set by the user)'
 }
 
 # One file is as it should be, the other one is not: that one alone is told of, and not used.
@@ -199,7 +199,7 @@ test_one_of_two() {
     run --mca "$file_variable" "$tmp/good" --mca coll_han_machine "$tmp/none" -- && said '^all right$' &&
         [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] && said "coll:han: $tmp/none on .*: it cannot be read" || return 1
     run --mca "$file_variable" "$tmp/none" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 2 -- &&
-        after world bcast | grep -qF "$MODEL"
+        after world bcast | t_finds -F "$MODEL"
 }
 
 test_bad_machines() {
@@ -227,7 +227,7 @@ test_refused() {                    # test_refused FILE PATTERN [OPTIONS...]
     shift 2
     run --mca "$file_variable" "$file" "$@" --mca coll_han_start 0 --mca coll_han_verbose 2 -- && said '^all right$' &&
         [[ $(grep -c 'coll:han: .*; HAN goes on without it$' "$tmp/err") == 1 ]] && said "coll:han: $pattern; HAN goes on without it$" &&
-        after world bcast | grep -qF "$MODEL" && after part ibcast | grep -qF "$MODEL" && said 'the machine that was measured is used:'
+        after world bcast | t_finds -F "$MODEL" && after part ibcast | t_finds -F "$MODEL" && said 'the machine that was measured is used:'
 }
 
 # Where nobody has asked for more.
@@ -290,7 +290,7 @@ test_all_bad() {
 
 test_obeyed_by() {                  # test_obeyed_by FILE
     run --mca "$file_variable" "$1" --mca coll_han_verbose 2 -- && said '^all right$' &&
-        after part ibcast | grep -qF "($1:3:" && after world bcast | grep -qF "($1:3:"
+        after part ibcast | t_finds -F "($1:3:" && after world bcast | t_finds -F "($1:3:"
 }
 
 test_no_name() {
@@ -304,7 +304,7 @@ test_no_name() {
 # The second job starts in a folder where its file is the same, or another.
 test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
     run --mca "$file_variable" rules "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
-        after merged bcast | grep -qE "$2" && after 'merged again' ibcast | grep -qE "$2"
+        after merged bcast | t_finds -E "$2" && after 'merged again' ibcast | t_finds -E "$2"
 }
 
 test_spawn_message() {

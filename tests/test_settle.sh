@@ -139,7 +139,7 @@ meet() {                            # meet [SETTING of the second job]
 
 # Whether HAN does the broadcast on the communicator of both.
 together() {
-    awk '$0 == "merged" { here = 1 } here' "$tmp/err" | grep -q 'bcast, 4000 bytes: '
+    awk '$0 == "merged" { here = 1 } here' "$tmp/err" | t_finds 'bcast, 4000 bytes: '
 }
 
 test_together() {

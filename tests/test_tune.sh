@@ -114,7 +114,7 @@ a_race_knows_all_collectives() {
         END { exit !(lines >= 13) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
     says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
     grep -qx 'up latency .* copy .*' "$rules" && grep -qx 'cores node [1-9].*' "$rules" || fail 'the table has no machine'
-    "$build/tune/han_rules" explain "$rules" --collective reduce --nodes 2 --ppn 2 --bytes 1K | grep -qx "decides  the model, for $rules"
+    "$build/tune/han_rules" explain "$rules" --collective reduce --nodes 2 --ppn 2 --bytes 1K | t_finds -x "decides  the model, for $rules"
     # A table of all of them, measured: a line for each message that a rule decides.
     printf 'han-rules 1\nalltoall nodes=2 ppn=2 bytes=* : algorithm=exchange\nscan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0\n' \
         >"$tmp/all.rules"
@@ -248,7 +248,7 @@ every_size_has_an_estimate() {
 page_has_pictures() {               # page_has_pictures PAGE LEAST
     local picture count=0
     while read -r picture; do
-        base64 -d <<<"$picture" | grep -q '^</svg>$' || fail "a picture of $1 is not whole"
+        base64 -d <<<"$picture" | t_finds '^</svg>$' || fail "a picture of $1 is not whole"
         count=$((count + 1))
     done < <(grep -o 'src="[^"]*"' "$1" | sed 's/^src="data:image\/svg+xml;base64,//; s/"$//')
     ((count >= $2 && count == $(grep -c '<figure>' "$1"))) || fail "$1 has $count pictures"
@@ -298,7 +298,7 @@ the_machine_alone_is_timed() {
     local file=$tmp/quick.machine
     tune --quick --output "$file"
     ((status == 0)) || fail "exit code $status"
-    "$build/tune/han_rules" explain --collective bcast --nodes 2 --ppn 2 --bytes 1M --machine "$file" | grep -q '^decides  the model'
+    "$build/tune/han_rules" explain --collective bcast --nodes 2 --ppn 2 --bytes 1M --machine "$file" | t_finds '^decides  the model'
     grep -q '^# Made by han_tune --quick (HAN) [0-9].*: 2 nodes of 2 ranks from ' "$file" && cmp "$file" "$file.measured/found.machine"
     says_once "To use it, on every node: mpirun --mca coll_han_machine $file "
     (($(grep -c 'han_tune: messages of rank 0 and rank [1-3], .* node [01]$' "$tmp/out") == 2)) || fail 'two pairs are not named'
