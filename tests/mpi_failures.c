@@ -135,6 +135,10 @@ REPLACEMENT(scatter,
             (const void *in, int count, ompi_datatype_t *type, void *out, int out_count, ompi_datatype_t *out_type,
              int root, ompi_communicator_t *comm, mca_coll_base_module_t *module),
             in, count, type, out, out_count, out_type, root, comm, module)
+REPLACEMENT(alltoall,
+            (const void *in, int count, ompi_datatype_t *type, void *out, int out_count, ompi_datatype_t *out_type,
+             ompi_communicator_t *comm, mca_coll_base_module_t *module),
+            in, count, type, out, out_count, out_type, comm, module)
 
 typedef int (*adapt_call_t)(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
                             const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
@@ -159,7 +163,7 @@ static void replace_adapt_call(mca_coll_base_module_t *module)
 }
 
 #define EACH_REPLACED(DO)                                                                                              \
-    DO(bcast) DO(ibcast) DO(reduce) DO(ireduce) DO(allreduce) DO(iallreduce) DO(gather) DO(scatter)
+    DO(bcast) DO(ibcast) DO(reduce) DO(ireduce) DO(allreduce) DO(iallreduce) DO(gather) DO(scatter) DO(alltoall)
 
 #define REPLACE_IN_MODULE(name) module->coll_##name = NULL == module->coll_##name ? NULL : fail_##name;
 
