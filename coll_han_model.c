@@ -532,13 +532,13 @@ static struct cost blocks_by_levels(const struct call *call)
 {
     const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
     const uint64_t all = times(call->ranks, bytes), node = times(call->ppn, bytes);
-    /* A gather is a reduction in which the leader copies, and so, the other way round, is a scatter. */
-    struct cost own = inside_nodes(call, bytes, copy);
+    struct cost own; /* a gather is a reduction in which the leader copies; the other way round, so is a scatter */
 
-    own.hops = 1; /* nobody waits until the leader is done */
     if (HAN_ALLTOALL == call->input->collective) {
         return rows_by_levels(call);
     }
+    own = inside_nodes(call, bytes, copy);
+    own.hops = 1; /* nobody waits until the leader is done */
     if (mca_coll_han_goes_up(call->input->collective)) {
         return both(own, with_memory(call, both(inside_nodes(call, all, reduce), among_leaders(call, node, reduce)),
                                      times(2, all), call->nodes));

@@ -201,6 +201,7 @@ typedef struct mca_coll_adapt_event_module_t {
     /** mca_coll_adapt_perform. */
     int (*perform)(struct mca_coll_adapt_event_module_t *module, mca_coll_adapt_schedule_t *schedule,
                    mca_coll_adapt_form_t form, ompi_request_t **request);
+    /** Temporary memory of calls: mca_coll_adapt_memory. */
     const mca_coll_adapt_memory_t *memory;
     /** The trees, for who passes some of its own making: mca_coll_adapt_trees, mca_coll_adapt_tree_make, ... */
     const mca_coll_adapt_tree_row_t *trees;
