@@ -7,7 +7,6 @@
 #include "coll_han_model.h"
 
 #include "coll_adapt/coll_adapt_memory.h"
-#include "coll_solo/coll_solo_flags.h"
 
 /* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
 static uint64_t sum(uint64_t a, uint64_t b)
@@ -408,6 +407,12 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
 
 /* ---- level by level ---- */
 
+/*
+ * Ranks that share a core do as many calls of SOLO in a turn, in the mean. There are boxes for more, but one of them has
+ * its message from another node first, and the others then wait for it.
+ */
+enum { CALLS_OF_A_TURN = 4 };
+
 /* Of a broadcast, or with `then` of a reduction, inside all nodes at once, by another component. */
 static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_t then)
 {
@@ -423,8 +428,7 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
         const uint64_t turn = 1 < per_core(call) ? machine->turn : 0;
 
         cost.path = sum(cost.path, sum(machine->levels[HAN_LOW].latency, times(2, part)));
-        /* Who fills a box waits for all to have read what was in it: once in as many calls, each has had a turn. */
-        cost.work = sum(times(call->ranks, part), times(call->ranks, turn) / SOLO_BOXES);
+        cost.work = sum(times(call->ranks, part), times(call->ranks, turn) / CALLS_OF_A_TURN);
         cost.rank = times(0 == then ? 1 : call->ppn, part);
         cost.hops = 0 == then ? 1 : 2; /* all are there; the reader is done */
     } else {

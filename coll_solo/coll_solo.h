@@ -53,7 +53,7 @@ typedef struct mca_coll_solo_component_t {
     int verbose;
     int output;
     int single_copy;  /**< 0: not used */
-    int segment_size; /**< bytes that a box holds */
+    int segment_size; /**< bytes that a large box holds */
     int max_memory;   /**< bytes of shared memory that a process maps, at most */
     int start;        /**< see mca_coll_solo_module_t.calls */
     int algorithms[SOLO_COLLECTIVE_COUNT];
@@ -109,7 +109,6 @@ typedef struct mca_coll_solo_module_t {
     mca_coll_solo_state_t state;
     size_t calls; /**< so far, and KiB of their messages; from coll_solo_start on there is shared memory */
     mca_coll_solo_memory_t memory;
-    size_t segment_bytes;    /**< what a box holds */
     bool single_copy;        /**< all ranks may copy from and to all others */
     double single_copy_cost; /**< measured; a memcpy's is 1; where it is crowded it is not known */
     bool crowded;            /**< there are more ranks than processors for them */
@@ -266,6 +265,9 @@ enum { SOLO_PIECE = 131072 };
 
 /** Bytes of the segments in which a message passes through the boxes. @param element bytes of what is not cut */
 size_t mca_coll_solo_segment_size(const mca_coll_solo_module_t *module, size_t bytes, size_t element);
+
+/** Bytes of a message that go through a box at a time; with `each`, of the block that it has for each rank. */
+size_t mca_coll_solo_piece(const mca_coll_solo_module_t *module, const mca_coll_solo_ring_t *ring, bool each);
 
 /** A message in a user's buffer, as a stream of packed bytes. */
 typedef struct mca_coll_solo_data_t {

@@ -155,13 +155,13 @@ static int hear_all(const struct blocks *blocks, const struct talk *talk, uint64
 static int talk_all(const struct blocks *blocks, const struct talk *talk, bool each, int status)
 {
     mca_coll_solo_module_t *module = blocks->module;
-    const size_t piece = each ? module->segment_bytes / (size_t) module->size / 16 * 16 : module->segment_bytes;
+    const size_t piece = mca_coll_solo_piece(module, module->memory.ring, each);
     const uint64_t numbers = (blocks->bytes + piece - 1) / piece, first = module->seq + 1;
     uint64_t said = 0;
 
     module->seq += numbers;
     for (uint64_t heard = 0; heard < numbers; ++heard) {
-        for (; said < numbers && said < heard + SOLO_BOXES && NOTHING != talk->says; ++said) {
+        for (; said < numbers && said < heard + module->memory.ring->boxes && NOTHING != talk->says; ++said) {
             status
                 = say(blocks, talk, first + said, piece, least(piece, blocks->bytes - (size_t) said * piece), status);
         }
@@ -379,7 +379,7 @@ int mca_coll_solo_scatter(const void *sbuf, int scount, ompi_datatype_t *stype, 
 static int talk_relayed(const struct blocks *blocks, const struct talk *talk, int status)
 {
     mca_coll_solo_module_t *module = blocks->module;
-    const size_t piece = module->segment_bytes / (size_t) module->relay_slots;
+    const size_t piece = module->memory.ring->segment_bytes / (size_t) module->relay_slots;
 
     for (size_t done = 0; done < blocks->bytes; done += piece) {
         const size_t length = least(piece, blocks->bytes - done);
@@ -418,7 +418,7 @@ static int all_copy(const struct blocks *blocks, bool each)
         talk.send = OMPI_SUCCESS == opened ? &one : NULL;
     }
     rc = OMPI_SUCCESS != opened ? opened : NULL == talk.receive || NULL == talk.send ? SOLO_NO_MEMORY : OMPI_SUCCESS;
-    rc = !each && 1 < module->groups && (size_t) module->relay_slots <= module->segment_bytes
+    rc = !each && 1 < module->groups && (size_t) module->relay_slots <= module->memory.ring->segment_bytes
              ? talk_relayed(blocks, &talk, rc)
              : talk_all(blocks, &talk, each, rc);
     streams_close(talk.receive, module->size);

@@ -96,7 +96,7 @@ static int solo_register(void)
           "of the communicator)",
           0, 100, &mca_coll_solo_component.verbose },
         { "segment_size",
-          "Bytes of a segment in shared memory. A communicator of n ranks takes n times 4 of them, and a few lines",
+          "Bytes of a segment in shared memory. A communicator of n ranks takes n times 8 of them, and a few lines",
           256, 16 << 20, &mca_coll_solo_component.segment_size },
         { "max_memory",
           "Bytes of shared memory that a process maps, at most; communicators that come later do without SOLO", 0,

@@ -23,11 +23,20 @@ enum { LEAST_SEGMENT = 4096 };
  */
 size_t mca_coll_solo_segment_size(const mca_coll_solo_module_t *module, size_t bytes, size_t element)
 {
-    size_t segment = (bytes / SOLO_BOXES + SOLO_LINE) / SOLO_LINE * SOLO_LINE;
+    const mca_coll_solo_ring_t *ring = module->memory.ring;
+    size_t segment = (bytes / ring->boxes + SOLO_LINE) / SOLO_LINE * SOLO_LINE;
 
     segment = segment < LEAST_SEGMENT ? LEAST_SEGMENT : segment;
-    segment = module->crowded || segment > module->segment_bytes ? module->segment_bytes : segment;
+    segment = module->crowded || segment > ring->segment_bytes ? ring->segment_bytes : segment;
     return segment < element ? element : segment / element * element;
+}
+
+/* Blocks begin where any basic type is aligned. */
+size_t mca_coll_solo_piece(const mca_coll_solo_module_t *module, const mca_coll_solo_ring_t *ring, bool each)
+{
+    enum { ALIGNED = 16 };
+
+    return each ? ring->segment_bytes / (size_t) module->size / ALIGNED * ALIGNED : ring->segment_bytes;
 }
 
 /* -- streams -- */

@@ -88,14 +88,31 @@ static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     },
 };
 
-/* Whether a box holds what the copy of a collective puts into it: at least one element, or one for each rank. */
+/* What of a message, or of each rank's block, the copy of a collective puts into a box. */
+static size_t piece_in(const mca_coll_solo_module_t *module, const mca_coll_solo_ring_t *ring,
+                       mca_coll_solo_collective_t collective)
+{
+    return mca_coll_solo_piece(module, ring,
+                               SOLO_SCATTER == collective || SOLO_ALLTOALL == collective
+                                   || SOLO_REDUCE_SCATTER_BLOCK == collective);
+}
+
+/* Whether a box holds at least one element. */
 static bool fits(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t element)
 {
-    const bool each
-        = SOLO_SCATTER == collective || SOLO_ALLTOALL == collective || SOLO_REDUCE_SCATTER_BLOCK == collective;
-    const size_t piece = module->segment_bytes / (each ? (size_t) module->size : 1);
+    const size_t piece = piece_in(module, &module->memory.large, collective);
 
     return element <= SOLO_PIECE && element <= piece && 16 <= piece;
+}
+
+/* All of a short call in one small box of each rank. */
+static void choose_ring(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t bytes,
+                        mca_coll_solo_algorithm_t algorithm)
+{
+    mca_coll_solo_memory_t *memory = &module->memory;
+    const bool is_short = SOLO_COPY == algorithm && bytes <= piece_in(module, &memory->small, collective);
+
+    memory->ring = is_short ? &memory->small : &memory->large;
 }
 
 static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective,
@@ -138,6 +155,7 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     } else if (SOLO_SINGLE_COPY == *algorithm && (!module->single_copy || 0 == mca_coll_solo_component.single_copy)) {
         *algorithm = SOLO_REDUCE == collective || SOLO_ALLREDUCE == collective ? SOLO_SLICES : SOLO_COPY;
     }
+    choose_ring(module, collective, bytes, *algorithm);
     if (0 == module->rank) {
         SOLO_VERBOSE(2, "coll:solo: %s (cid %d): %s, %zu bytes: %s", module->comm->c_name, module->comm->c_contextid,
                      mca_coll_solo_collective_names[collective], bytes, mca_coll_solo_algorithm_names[*algorithm][0]);

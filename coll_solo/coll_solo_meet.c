@@ -86,13 +86,13 @@ static size_t sample_bytes(const mca_coll_solo_module_t *module)
 {
     enum { MOST = 32768 };
 
-    return MOST < module->segment_bytes ? MOST : module->segment_bytes;
+    return MOST < module->memory.ring->segment_bytes ? MOST : module->memory.ring->segment_bytes;
 }
 
 /* What the others will copy is in this core's cache. */
 static void write_samples(const mca_coll_solo_module_t *module)
 {
-    for (uint64_t seq = 0; seq < SOLO_BOXES; ++seq) {
+    for (uint64_t seq = 0; seq < module->memory.ring->boxes; ++seq) {
         memset(mca_coll_solo_box(&module->memory, module->rank, seq)->data, 1, sample_bytes(module));
     }
 }
@@ -134,7 +134,7 @@ static void measure_copies(const mca_coll_solo_module_t *module, int best[2])
         return;
     }
     memset(to, 0, bytes);
-    for (uint64_t seq = 0; seq < SOLO_BOXES; ++seq) {
+    for (uint64_t seq = 0; seq < module->memory.ring->boxes; ++seq) {
         const int way = 0 == seq % 2 ? MEMCPY : SINGLE_COPY;
         const volatile unsigned char *data
             = mca_coll_solo_box(&module->memory, (module->rank + 1) % module->size, seq)->data;

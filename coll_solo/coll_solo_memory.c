@@ -242,10 +242,9 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     int rc, refused, unused[2] = { 0, 0 };
 
     if (0 == module->rank) {
-        module->segment_bytes = (size_t) mca_coll_solo_component.segment_size;
-        mca_coll_solo_layout(memory, module->size, module->segment_bytes);
+        mca_coll_solo_layout(memory, module->size, (size_t) mca_coll_solo_component.segment_size);
         offer = offer_make(memory, why);
-        offer.segment_bytes = module->segment_bytes;
+        offer.segment_bytes = memory->large.segment_bytes;
     }
     rc = bcast->fn.bcast(&offer, (int) sizeof(offer), &ompi_mpi_byte.dt, 0, module->comm, bcast->module);
     if (OMPI_SUCCESS != rc) {
@@ -258,8 +257,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
         }
         return OMPI_SUCCESS;
     }
-    module->segment_bytes = (size_t) offer.segment_bytes;
-    mca_coll_solo_layout(memory, module->size, module->segment_bytes);
+    mca_coll_solo_layout(memory, module->size, (size_t) offer.segment_bytes);
     module->sources = malloc((size_t) module->size * sizeof(*module->sources));
     if (NULL == module->sources) {
         fail(why, "malloc");

@@ -133,7 +133,7 @@ struct segment {
 /* @param numbers of a segment: 2, or 3 where results are passed on */
 static struct segment segment_at(const struct reduce *reduce, uint64_t seq, size_t number, unsigned numbers)
 {
-    const size_t most = reduce->module->segment_bytes / reduce->element, first = number * most;
+    const size_t most = reduce->module->memory.ring->segment_bytes / reduce->element, first = number * most;
     const uint64_t before = seq + numbers * number;
 
     return (struct segment){ first, reduce->count - first < most ? reduce->count - first : most, before + 1, before + 2,
@@ -189,10 +189,10 @@ static size_t largest_slice(const struct reduce *reduce, size_t count)
 static bool relays(const struct reduce *reduce)
 {
     const mca_coll_solo_module_t *module = reduce->module;
-    const size_t most = module->segment_bytes / reduce->element;
+    const size_t most = module->memory.ring->segment_bytes / reduce->element;
 
     return EVERYBODY == reduce->root && 1 < module->groups
-           && largest_slice(reduce, most) * (size_t) module->relay_slots <= module->segment_bytes;
+           && largest_slice(reduce, most) * (size_t) module->relay_slots <= module->memory.ring->segment_bytes;
 }
 
 static void hear_results(const struct reduce *reduce, const struct segment *segment)
@@ -225,7 +225,7 @@ static void hear_results(const struct reduce *reduce, const struct segment *segm
 static int slices(const struct reduce *reduce)
 {
     mca_coll_solo_module_t *module = reduce->module;
-    const size_t most = module->segment_bytes / reduce->element;
+    const size_t most = module->memory.ring->segment_bytes / reduce->element;
     const size_t segments = (reduce->count + most - 1) / most;
     const uint64_t seq = module->seq;
     const unsigned numbers = relays(reduce) ? 3 : 2;

@@ -20,7 +20,7 @@ struct reduce_scatter {
 static int copy(const struct reduce_scatter *call)
 {
     mca_coll_solo_module_t *module = call->module;
-    const size_t element = call->element, piece = module->segment_bytes / (size_t) module->size / element;
+    const size_t element = call->element, piece = module->memory.ring->segment_bytes / (size_t) module->size / element;
     const bool in_place = call->own == call->rbuf;
 
     for (size_t done = 0; done < call->count; done += piece) {

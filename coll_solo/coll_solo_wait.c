@@ -81,8 +81,8 @@ void mca_coll_solo_wait_done(mca_coll_solo_module_t *module, uint64_t seq)
 
 mca_coll_solo_box_t *mca_coll_solo_own_box(mca_coll_solo_module_t *module, uint64_t seq)
 {
-    if (SOLO_BOXES < seq) {
-        mca_coll_solo_wait_done(module, seq - SOLO_BOXES);
+    if (module->memory.ring->boxes < seq) {
+        mca_coll_solo_wait_done(module, seq - module->memory.ring->boxes);
     }
     return mca_coll_solo_box(&module->memory, module->rank, seq);
 }

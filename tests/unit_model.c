@@ -292,7 +292,7 @@ static void test_lanes(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 25000000 / 2 + 13000000 / 2);
 }
 
-/* SOLO has four boxes: eight ranks take two turns a call together where they share a core, else none. */
+/* Where eight ranks share a core, they take two turns a call of SOLO together, else none. */
 static void test_turns_for_solo(void **state)
 {
     mca_coll_han_machine_t machine = unit_machine(ALONE);
