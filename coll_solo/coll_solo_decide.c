@@ -105,12 +105,13 @@ static bool fits(const mca_coll_solo_module_t *module, mca_coll_solo_collective_
     return element <= SOLO_PIECE && element <= piece && 16 <= piece;
 }
 
-/* All of a short call in one small box of each rank. */
+/* Short: one small box holds it, and where blocks are passed on between groups, all that a rank passes on. */
 static void choose_ring(mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective, size_t bytes,
                         mca_coll_solo_algorithm_t algorithm)
 {
     mca_coll_solo_memory_t *memory = &module->memory;
-    const bool is_short = SOLO_COPY == algorithm && bytes <= piece_in(module, &memory->small, collective);
+    const size_t passed_on = SOLO_ALLGATHER == collective && 1 < module->groups ? (size_t) module->relay_slots : 1;
+    const bool is_short = SOLO_COPY == algorithm && bytes <= piece_in(module, &memory->small, collective) / passed_on;
 
     memory->ring = is_short ? &memory->small : &memory->large;
 }
