@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <mpi.h>
 
+#include "../common/tool_leave.h"
 #include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
@@ -257,17 +258,21 @@ int main(int argc, char **argv)
     int code = 0;
 
     tool_version(argc, argv, "beside");
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    tune_options_speaker("beside", rank);
+    tune_options_speaker("beside", tool_rank());
     if (0 != tune_read_options(argc, argv, options, accepted, names, take_option)) {
-        code = 2;
-    } else if (wanted_help) {
-        if (0 == rank) {
+        return tool_leave(2);
+    }
+    if (wanted_help) {
+        if (0 == tool_rank()) {
             help();
         }
-    } else if (2 > size || NULL == (data = calloc(1, (size_t) bytes))) {
+        return tool_leave(tune_finish(0, 1));
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    tune_options_speaker("beside", rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (2 > size || NULL == (data = calloc(1, (size_t) bytes))) {
         fprintf(stderr, "beside: %s\n", 2 > size ? "two ranks at least are wanted" : "no memory for the message");
         MPI_Abort(MPI_COMM_WORLD, 2);
     } else if (!run(names)) {

@@ -15,6 +15,7 @@
 #include <math.h>
 #include <mpi.h>
 
+#include "../common/tool_leave.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_memory.h"
@@ -390,23 +391,24 @@ static void help(void)
 
 int main(int argc, char **argv)
 {
-    int code = 0;
+    int code;
 
     tool_version(argc, argv, "han_asp");
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    tune_options_speaker("han_asp", rank);
-    if (0 != tune_read_options(argc, argv, options, accepted, NULL, take_option)
-        || (!given.help && 0 != settle_options())) {
-        code = 2;
-    } else if (given.help) {
-        if (0 == rank) {
+    tune_options_speaker("han_asp", tool_rank());
+    if (0 != tune_read_options(argc, argv, options, accepted, NULL, take_option)) {
+        return tool_leave(2);
+    }
+    if (given.help) {
+        if (0 == tool_rank()) {
             help();
         }
-    } else if (!run()) {
-        code = 1;
+        return tool_leave(tune_finish(0, 1));
     }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    tune_options_speaker("han_asp", rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    code = 0 != settle_options() ? 2 : !run();
     code = tune_finish(code, 1);
     MPI_Finalize();
     return code;

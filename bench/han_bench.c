@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "../common/tool_sort.h"
+#include "../common/tool_leave.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_noise.h"
@@ -1449,7 +1450,7 @@ static bool take_option(void *context, int number, const char *text)
     case 'm':            return take_range(b, text);
     case 'i':            return take_number(text, 1, MOST_REPS, &b->reps);
     case 'x':            return take_number(text, 0, MOST_REPS, &b->warmup);
-    case 'r':            return take_number(text, 0, b->ranks - 1, &b->root);
+    case 'r':            return take_number(text, 0, INT_MAX, &b->root);
     case 'M':            return take_bytes(text, 1, &b->memory);
     case OPT_OFFSET:     return take_number(text, 0, MOST_REPS, &b->offset);
     case OPT_RATE:       return take_rate(b, text);
@@ -1640,6 +1641,10 @@ static int run_all(struct bench *b)
 {
     int wrong = 0, measured = 0;
 
+    if (b->root >= b->ranks) {
+        tune_complain("-r %d; accepted: %s", b->root, accepted['r']);
+        return EXIT_USAGE;
+    }
     if (!open_output(b)) {
         return EXIT_USAGE;
     }
@@ -1679,18 +1684,21 @@ int main(int argc, char **argv)
     int code;
 
     tool_version(argc, argv, "han_bench");
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
-    tune_options_speaker("han_bench", b.rank);
-    code = 0 == read_options(&b, argc, argv) ? EXIT_OK : EXIT_USAGE;
-    if (EXIT_OK == code && b.help) {
-        if (0 == b.rank) {
+    tune_options_speaker("han_bench", tool_rank());
+    if (0 != read_options(&b, argc, argv)) {
+        return tool_leave(EXIT_USAGE);
+    }
+    if (b.help) {
+        if (0 == tool_rank()) {
             print_help();
         }
-    } else if (EXIT_OK == code) {
-        code = run_all(&b);
+        return tool_leave(EXIT_OK);
     }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+    tune_options_speaker("han_bench", b.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+    code = run_all(&b);
     MPI_Finalize();
     return code;
 }

@@ -18,6 +18,7 @@
 #include <pthread.h>
 
 #include "../common/tool_sort.h"
+#include "../common/tool_leave.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_memory.h"
@@ -725,7 +726,7 @@ static void help(void)
         "Exit code: 0, 1 wrong gradients, 2 bad input or no memory.\n");
 }
 
-static int settle_options(int provided)
+static void settle_options(void)
 {
     if (0 == given.network_count) {
         take_network(NULL, "resnet50");
@@ -736,29 +737,33 @@ static int settle_options(int provided)
     if (0 == given.mode_count) {
         tune_get_list("blocking,nonblocking,segments=4", NULL, take_mode);
     }
-    if (MPI_THREAD_SERIALIZED > provided) {
-        return tune_complain("this MPI allows no communication thread: MPI_THREAD_SERIALIZED is missing");
-    }
-    return 0;
 }
 
 int main(int argc, char **argv)
 {
-    int code = 0, provided;
+    int code, provided;
 
     tool_version(argc, argv, "han_training");
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    tune_options_speaker("han_training", rank);
-    if (0 != tune_read_options(argc, argv, options, accepted, NULL, take_option) || 0 != settle_options(provided)) {
-        code = 2;
-    } else if (given.help || given.list) {
-        if (0 == rank) {
+    tune_options_speaker("han_training", tool_rank());
+    if (0 != tune_read_options(argc, argv, options, accepted, NULL, take_option)) {
+        return tool_leave(2);
+    }
+    settle_options();
+    if (given.help || given.list) {
+        if (0 == tool_rank()) {
             (given.help ? help : list_networks)();
         }
-    } else if (!run()) {
-        code = 1;
+        return tool_leave(tune_finish(0, 1));
+    }
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    tune_options_speaker("han_training", rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (MPI_THREAD_SERIALIZED > provided) {
+        tune_complain("this MPI allows no communication thread: MPI_THREAD_SERIALIZED is missing");
+        code = 2;
+    } else {
+        code = !run();
     }
     code = tune_finish(code, 1);
     MPI_Finalize();

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool_job.h"
+
 #if __has_include("han_version.h")
 #include "han_version.h"
 #else
@@ -19,10 +21,8 @@
 /** Where --version is all that is wanted: prints it, of a job's processes one, and ends. Before MPI_Init. */
 static inline void tool_version(int argc, char *const *argv, const char *program)
 {
-    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-
     if (2 == argc && 0 == strcmp("--version", argv[1])) {
-        if (NULL == rank || 0 == strcmp("0", rank)) {
+        if (0 == tool_rank()) {
             printf("%s (HAN) %s\n", program, HAN_VERSION_TEXT);
         }
         exit(EXIT_SUCCESS);

@@ -52,13 +52,13 @@ tests/test_tune.sh |  | --build /none
 tests/fuzz.sh    |  | --seconds 0;--seconds x
 "
 
-# The same of compiled programs, in the build folder.  They are started as jobs of one rank.  What is wrong with files of
-# han_tune is in test_tune.sh: it wants several nodes.
+# The same of compiled programs, in the build folder.  Those that use MPI end before MPI_Init, which would fail here.  What
+# is wrong with files of han_tune is in test_tune.sh: it wants several nodes.
 readonly PROGRAMS="
 tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--mode task --collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
-tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b;--only best
+tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
 bench/han_bench     |  | --collective bcst;bcst
-bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;--samples none/x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r 99;reduce;-q
+bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r x;reduce;-q
 bench/han_asp       |  | --vertices 0;--vertices x;--vertices 512M;--rows 0;--rows x;--iterations 0;--type double;--repetitions 0;--repetitions 1001;--fast
 bench/han_training  |  | --networks lenet;--networks ,;--fusion 0;--fusion x;--fusion 2G;--modes fast;--modes segments=0;--modes segment=3;--in-flight 0;--in-flight 4097;--batch 0;--flops fast;--flops 0;--steps 0;--steps 1001;--fast
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
@@ -69,6 +69,12 @@ tune/han_rules      | regret ../tests/candidates.csv --machine ../tests/cluster.
 tune/han_rules      | predict tree --collective bcast --nodes 2 --ppn 2 --bytes 8 --machine ../tests/cluster.machine | --collective bcst;--nodes x;best
 tune/han_rules      |  | guess;check
 tune/han_report     |  | --fast;none
+"
+
+# What they find out in MPI only.
+readonly LATER="
+tune/han_candidates |  | --only best
+bench/han_bench     | bcast | -r 99;--samples none/x
 "
 
 # Whatever would begin something leaves a word of it.
@@ -118,7 +124,7 @@ test_all_options() {                # test_all_options TOOL OPTION...: each is i
             'tune/han_tune --report' | 'tune/han_tune --validate') continue ;;
         esac
         found=$((found + 1))
-        grep -q "^$tool .*[|;] *$option " <<<"$TABLE$PROGRAMS" || { echo "$option is not in the table" >"$tmp/out"; return 1; }
+        grep -q "^$tool .*[|;] *$option " <<<"$TABLE$PROGRAMS$LATER" || { echo "$option is not in the table" >"$tmp/out"; return 1; }
     done
     ((found > 0))
 }
@@ -149,6 +155,15 @@ test_version() {                    # test_version PATH
         [[ $(<"$tmp/out") =~ ^"${1##*/} (HAN) "[0-9]+(\.[0-9]+)+(" ("[0-9a-z.+-]+")")?$ && ! -s $tmp/err && ! -s $tmp/started ]]
 }
 
+# One of the ranks speaks, and none is ended before.
+test_refused_by_job() {             # test_refused_by_job PROGRAM ARGUMENTS...
+    local program=$1 status=0
+    shift
+    (cd -- "$build" && exec timeout -k 5 "$LIMIT" mpirun --oversubscribe -n 4 "$program" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
+        status=$?
+    ((status == 2)) && [[ $(grep -c "^${program##*/}: " "$tmp/err") == 1 ]]
+}
+
 # What is printed is lost where a disk is full.
 test_full_disk() {                  # test_full_disk PROGRAM ARGUMENTS...
     local program=$1 status=0
@@ -168,11 +183,18 @@ for tool in "$TOP"/bench/{asp,board,candidates,compare,groups,inside,learning,no
 done
 test_table "$TOP" <<<"$TABLE"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+pml=${OMPI_MCA_pml-}
+export OMPI_MCA_pml=none
 for tool in tune/han_tune tune/han_candidates bench/han_asp bench/han_bench bench/han_training bench/beside; do
     # shellcheck disable=SC2046  # words
     t_check "$tool: the table has all options" test_all_options "$tool" $(program_options_of "$tool")
 done
 test_table "$build" <<<"$PROGRAMS"
+export OMPI_MCA_pml=${pml:-ob1}
+test_table "$build" <<<"$LATER"
+for tool in tune/han_tune tune/han_candidates bench/han_asp bench/han_bench bench/han_training bench/beside; do
+    t_check "$tool --none: four ranks tell of it once" test_refused_by_job "$tool" --none
+done
 t_check "han_bench tells of a full disk" test_full_disk bench/han_bench bcast --sizes 8,16 -i 3 -x 0
 t_check "han_choices tells of a full disk" test_full_disk bench/han_choices
 t_check "copy_rates tells of a full disk" test_full_disk bench/copy_rates 8

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/tool_leave.h"
 #include "common/tool_version.h"
 #include "tune_contest.h"
 #include "tune_options.h"
@@ -319,21 +320,23 @@ int main(int argc, char **argv)
     int rc;
 
     tool_version(argc, argv, "han_candidates");
+    tune_options_speaker("han_candidates", tool_rank());
+    if (0 != tune_read_options(argc, argv, names, accepted, &options, take_option)) {
+        return tool_leave(EXIT_USAGE);
+    }
+    if (options.help) {
+        if (0 == tool_rank()) {
+            fputs(usage, stdout);
+        }
+        return tool_leave(tune_finish(EXIT_OK, EXIT_FAILED));
+    }
     /* What is timed is SOLO with its memory, as after many calls. */
     setenv("OMPI_MCA_coll_solo_start", "0", 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     tune_options_speaker("han_candidates", world_rank);
-    rc = 0 == tune_read_options(argc, argv, names, accepted, &options, take_option) ? EXIT_OK : EXIT_USAGE;
-    if (EXIT_OK == rc && options.help) {
-        if (0 == world_rank) {
-            fputs(usage, stdout);
-        }
-    } else if (EXIT_OK == rc) {
-        rc = run_job(&options);
-    }
-    rc = tune_finish(rc, EXIT_FAILED);
+    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    rc = tune_finish(run_job(&options), EXIT_FAILED);
     MPI_Finalize();
     return rc;
 }

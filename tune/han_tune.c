@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/tool_leave.h"
 #include "common/tool_version.h"
 #include "tune_contest.h"
 #include "tune_options.h"
@@ -790,22 +791,25 @@ int main(int argc, char **argv)
     int rc;
 
     tool_version(argc, argv, "han_tune");
+    tune_options_speaker("han_tune", tool_rank());
+    options.command = argv;
+    if (0 != read_options(&options, argc, argv)) {
+        return tool_leave(EXIT_USAGE);
+    }
+    if (options.help) {
+        if (0 == tool_rank()) {
+            fputs(usage, stdout);
+            tune_heuristics_print(stdout);
+            puts("  what is 1.5 times as slow as the best for all message sizes is not measured again");
+        }
+        return tool_leave(EXIT_OK);
+    }
     /* What is timed is SOLO with its memory, as after many calls. */
     setenv("OMPI_MCA_coll_solo_start", "0", 0);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     tune_options_speaker("han_tune", world_rank);
-    options.command = argv;
-    rc = 0 == read_options(&options, argc, argv) ? EXIT_OK : EXIT_USAGE;
-    if (EXIT_OK == rc && options.help) {
-        if (0 == world_rank) {
-            fputs(usage, stdout);
-            tune_heuristics_print(stdout);
-            puts("  what is 1.5 times as slow as the best for all message sizes is not measured again");
-        }
-    } else if (EXIT_OK == rc) {
-        rc = 0 == check_nodes() ? run_job(&options) : EXIT_USAGE;
-    }
+    rc = 0 == check_nodes() ? run_job(&options) : EXIT_USAGE;
     MPI_Finalize();
     return EXIT_OK == rc && 0 == world_rank && NULL != options.report && NULL != options.output
                ? report(argv[0], &options)
