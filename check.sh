@@ -22,8 +22,8 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 # A limit is for what hangs where no command's own limit ends it: on two cores that
 # had two checks, three loops and a walk through memory, steps took 600 s.
 readonly STEPS='
+clang -Wall -Wextra -Werror | quick | 2400 | & build_clang
 gcc -Wall -Wextra -Werror   | quick | 2400 | build_gcc
-clang -Wall -Wextra -Werror | quick | 2400 | build_clang
 unit tests                  | quick | 2400 | unit_tests
 MPI tests                   | quick | 7200 | & mpi_tests
 rules                       | quick | 2400 | tests/test_rules.sh
@@ -37,10 +37,10 @@ build and install           | usual | 2400 | & tests/test_build.sh
 memory                      | usual | 7200 | memory_tests
 check.sh                    | usual | 2400 | tests/test_check.sh
 virtual cluster             | usual | 2400 | tests/test_vcluster.sh
+tuner                       | usual | 2400 | & tests/test_tune.sh
 bench                       | usual | 2400 | tests/test_bench.sh
 noise                       | usual | 2400 | tests/test_noise.sh
 applications                | usual | 2400 | tests/test_applications.sh
-tuner                       | usual | 2400 | tests/test_tune.sh
 fuzz                        | all   |  600 | & tests/fuzz.sh --seconds 180
 distcheck                   | all   |  900 | distcheck
 sanitizers                  | all   | 7200 | tests/sanitize.sh address undefined thread
@@ -114,7 +114,7 @@ build_clang() {
 unit_tests() {
     local status=0
     rm -f "$build"/tests/unit_*.log
-    CMOCKA_MESSAGE_OUTPUT=TAP make -C "$build" check CFLAGS="$CFLAGS_GCC" || status=$?
+    CMOCKA_MESSAGE_OUTPUT=TAP make -C "$build" -j2 check CFLAGS="$CFLAGS_GCC" || status=$?
     cat "$build"/tests/unit_*.log
     return "$status"
 }

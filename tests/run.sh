@@ -37,8 +37,8 @@ check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |            
 check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
 check, one rank a node              | usual       | 1,1,1,1 | slot |                                          | mpi_check --calls 40
 check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --calls 15
-check, seven nodes, by MAP          | usual       | 2,1,1,1,2,1,1 | MAP  | --mca coll_han_dynamic_rules_filename HERE/binomial.rules | mpi_check --segment 64 --calls 30
-check, watched memory, by MAP       | usual       | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
+check, seven nodes, by MAP          | usual all   | 2,1,1,1,2,1,1 | MAP  | --mca coll_han_dynamic_rules_filename HERE/binomial.rules | mpi_check --segment 64 --calls 30
+check, watched memory, by MAP       | usual all   | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
 check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 60 --free-early
 check adapt, one node               | usual       | 7,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --calls 20
 check solo ONENODE, two sockets by MAP | usual all   | ONENODE | MAP  | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 512 --calls 60
@@ -59,11 +59,11 @@ rules of a file, 64 segments        | usual       | 2,2,2,2 | node | --mca coll_
 adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --whole --calls 120 --rounds 60 --free-early
 many calls, by MAP                  | all         | 5,3,4,1 | MAP  |                                          | mpi_check --calls 400 --rounds 3000
 random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
-all collectives, threads, by MAP    | usual       | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
+all collectives, threads, by MAP    | usual all   | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
 all collectives, threads, single    | usual       | 1,1,1,1 | slot |                                          | mpi_check --threads 3 --rounds 5
 threads on 16 ranks                 | all         | 4,4,4,4 | slot |                                          | mpi_check --threads 3 --rounds 20
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
-the model decides, by MAP           | usual       | 3,2,3,1 | MAP  | --mca coll_han_start 0 --mca coll_han_machine HERE/cluster.machine | mpi_check --defaults --whole --calls 40
+the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_han_start 0 --mca coll_han_machine HERE/cluster.machine | mpi_check --defaults --whole --calls 40
 the built-in rules decide           | usual       | 3,2,3,1 | slot | --mca coll_han_start 0 --mca coll_han_machine none | mpi_check --defaults --whole --calls 40
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
@@ -73,11 +73,11 @@ check, ucx                          | usual       | 3,2,3,1 | node | UCX        
 check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 20 --rounds 10
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
-few communicator ids, by MAP        | usual       | 3,2,3,1 | MAP  | --mca coll_han_machine none              | mpi_ids
+few communicator ids, by MAP        | usual all   | 3,2,3,1 | MAP  | --mca coll_han_machine none              | mpi_ids
 few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_han_bcast_algorithm simple --mca coll_han_allreduce_algorithm pipeline | mpi_ids --at-once
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
-something inside fails, by MAP      | usual       | 2,2,2,2 | MAP  |                                          | mpi_failures
+something inside fails, by MAP      | usual all   | 2,2,2,2 | MAP  |                                          | mpi_failures
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
 fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
