@@ -175,8 +175,8 @@ typedef struct han_module_t {
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     bool rules_settled;
-    bool uses[HAN_FILE_COUNT];      /**< what the user's files say comes before the built-in rules */
-    mca_coll_han_choices_t choices; /**< of the model, where there is a machine */
+    bool uses[HAN_FILE_COUNT];      /**< what the user's files say comes first */
+    mca_coll_han_choices_t choices; /**< of the model */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     bool own_choice;                     /**< for the tuner: neither the user's rules nor his parameters decide */
@@ -270,12 +270,12 @@ void mca_coll_han_table_check(ompi_communicator_t *comm);
  */
 int mca_coll_han_table_settle(han_module_t *module, bool exchange);
 
-/** The machine for which the model chooses on the module's communicator; NULL where it does not. */
+/** The machine that is known on the module's communicator; NULL: the model takes it to be TCP at 40 Gbit/s. */
 const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module);
 
 /**
- * What the rules say of a call on a module's communicator, whose topology and rules are known. A rule of the file whose
- * algorithm does not serve the call leaves it to the built-in rules.
+ * What is chosen for a call on a module's communicator, whose topology and rules are known: by a rule of the file, unless
+ * its algorithm does not serve the call; else by the model, and where there is no time to tell, by the built-in rules.
  */
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params);

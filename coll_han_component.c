@@ -164,7 +164,7 @@ static int register_rules(void)
     rc = register_file(
         "dynamic_rules_filename",
         "File of rules, the same on all nodes: by which algorithm and parameters a collective is done, by "
-        "nodes, ranks per node and bytes; they come before the built-in rules (docs/rules.md)",
+        "nodes, ranks per node and bytes; they come before the cost model (docs/rules.md)",
         &mca_coll_han_component.rules_file);
     if (OMPI_SUCCESS == rc) {
         rc = register_file(
@@ -172,7 +172,7 @@ static int register_rules(void)
             "File with the numbers of the machine, the same on all nodes: where no rule of a file decides, the cost "
             "model does, for this machine (docs/model.md); " COLL_VARIABLE_AUTO
             ", also where nothing is given: the one in the file of rules, else it is measured in "
-            "MPI_Init; " COLL_VARIABLE_NONE ": no model, the built-in rules choose",
+            "MPI_Init; " COLL_VARIABLE_NONE ": nothing is measured, and it is taken to be TCP at 40 Gbit/s",
             &mca_coll_han_component.machine_file);
     }
     if (OMPI_SUCCESS == rc) {

@@ -40,7 +40,7 @@ typedef struct mca_coll_han_rule_t {
     mca_coll_han_range_t bytes;      /**< packed */
     mca_coll_han_order_t order;
     mca_coll_han_form_t form;     /**< HAN_FORM_COUNT: any */
-    bool leave;                   /**< algorithm=auto: left to the built-in rules */
+    bool leave;                   /**< algorithm=auto: the file does not decide */
     int line;                     /**< from 1 on */
     char *text;                   /**< "FILE:LINE: " and the line's input */
     mca_coll_han_params_t params; /**< why is text */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What decides: the rules of a file; a machine, for which the model chooses: of a file of its own, of the rules' file,
- * or measured; and the built-in rules. A file may be missing on one node, or another one there; so nobody obeys it
+ * measured, or one of which nothing is known; and the built-in rules, of what has no time that a model could tell. A
+ * file may be missing on one node, or another one there; so nobody obeys it
  * before all ranks know that all have the same, by a hash of its text. Whether one is wanted is a parameter, which all
  * have alike (coll_settle.h).
  *
@@ -18,6 +19,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/threads/mutex.h"
 
+#include "coll_han_classes.h"
 #include "common/coll_end.h"
 #include "common/coll_settle.h"
 
@@ -33,9 +35,9 @@ static struct {
     bool read;
     struct file files[HAN_FILE_COUNT];
     mca_coll_han_rules_t rules[HAN_TABLE_COUNT];
-    mca_coll_han_machine_t machine;
-    bool measured; /* the machine */
-    bool settled;  /* in MPI_Init, for the job */
+    mca_coll_han_machine_t machine, unknown; /* unknown: the one of which nothing is known */
+    bool measured;                           /* the machine */
+    bool settled;                            /* in MPI_Init, for the job */
 } tables = { .lock = OPAL_MUTEX_STATIC_INIT };
 
 /* -- what there is -- */
@@ -50,6 +52,7 @@ void mca_coll_han_table_open(void)
         /* Unit tests have them parsed: they have no other fault. */
         coll_end("han", "the built-in rules");
     }
+    mca_coll_han_classes_machine(&tables.unknown, &(mca_coll_han_facts_t){ 0 });
 }
 
 void mca_coll_han_table_close(void)
@@ -69,9 +72,9 @@ static const char *name_of(mca_coll_han_file_id_t id)
     return NULL == name || (HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name)) ? "" : name;
 }
 
-/* Whether the user wants the model. Which machine it is, MPI_Init finds out, unless a file says it: of a machine, or
- * the rules. */
-static bool models(void)
+/* Whether the model is to know the machine. Which one it is, MPI_Init finds out, unless a file says it: of a machine,
+ * or the rules. */
+static bool knows_machine(void)
 {
     return 0 != strcmp(COLL_VARIABLE_NONE, name_of(HAN_FILE_MACHINE));
 }
@@ -80,7 +83,7 @@ static bool models(void)
 static bool wanted(mca_coll_han_file_id_t id)
 {
     if (HAN_FILE_MACHINE == id) {
-        return models() && '\0' != *name_of(id);
+        return knows_machine() && '\0' != *name_of(id);
     }
     return 0 != mca_coll_han_component.use_rules_file
            && ('\0' != *name_of(id) || HAN_AUTO != mca_coll_han_component.use_rules_file);
@@ -89,7 +92,7 @@ static bool wanted(mca_coll_han_file_id_t id)
 /* Whether the machine comes with the rules. */
 static bool carried(void)
 {
-    return models() && !wanted(HAN_FILE_MACHINE) && 0 != tables.rules[HAN_TABLE_FILE].numbers.hash;
+    return knows_machine() && !wanted(HAN_FILE_MACHINE) && 0 != tables.rules[HAN_TABLE_FILE].numbers.hash;
 }
 
 static bool any_wanted(void)
@@ -97,10 +100,10 @@ static bool any_wanted(void)
     return wanted(HAN_FILE_RULES) || wanted(HAN_FILE_MACHINE);
 }
 
-/* Whether anything but the built-in rules decides: that must be the same on all ranks. */
+/* Whether anything decides that must first be known to be the same on all ranks. */
 static bool to_settle(void)
 {
-    return wanted(HAN_FILE_RULES) || models();
+    return wanted(HAN_FILE_RULES) || knows_machine();
 }
 
 /* Reads the files that are wanted, once. */
@@ -241,7 +244,7 @@ int mca_coll_han_table_settle_job(han_module_t *module)
     bool used[HAN_FILE_COUNT] = { false };
     int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS == rc && models() && !used[HAN_FILE_MACHINE]) {
+    if (OMPI_SUCCESS == rc && knows_machine() && !used[HAN_FILE_MACHINE]) {
         rc = mca_coll_han_measure(module, &tables.machine);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
         tables.measured = used[HAN_FILE_MACHINE] = OMPI_SUCCESS == rc;
@@ -297,12 +300,25 @@ void mca_coll_han_table_check(ompi_communicator_t *comm)
 
 /* -- what they say -- */
 
+const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module)
+{
+    return module->uses[HAN_FILE_MACHINE] ? &tables.machine : NULL;
+}
+
+/* The one for which the model chooses. */
+static const mca_coll_han_machine_t *machine_of(const han_module_t *module)
+{
+    const mca_coll_han_machine_t *known = mca_coll_han_table_machine(module);
+
+    return NULL != known ? known : &tables.unknown;
+}
+
 /* Why the model chooses as it does, to users who want to know (coll_han_verbose 2). */
 static void say_choice(const han_module_t *module, const mca_coll_han_input_t *input)
 {
     char text[HAN_CHOICE_TEXT], *rest;
 
-    if (NULL == mca_coll_han_choice_best(&tables.machine, input, text)) {
+    if (NULL == mca_coll_han_choice_best(machine_of(module), input, text)) {
         return;
     }
     for (const char *line = strtok_r(text, "\n", &rest); NULL != line; line = strtok_r(NULL, "\n", &rest)) {
@@ -315,7 +331,7 @@ static void say_choice(const han_module_t *module, const mca_coll_han_input_t *i
 static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_han_input_t *input)
 {
     const int before = module->choices.count;
-    const mca_coll_han_params_t *params = mca_coll_han_choose(&module->choices, &tables.machine, input);
+    const mca_coll_han_params_t *params = mca_coll_han_choose(&module->choices, machine_of(module), input);
 
     if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm) && before != module->choices.count) {
         say_choice(module, input);
@@ -323,33 +339,36 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
     return params;
 }
 
-const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module)
+/* The nearest rule of a table; NULL where it has none for the collective, form and order. */
+static int find_nearest(han_module_t *module, mca_coll_han_table_id_t table, const mca_coll_han_input_t *input,
+                        const mca_coll_han_rule_t **rule)
 {
-    return module->uses[HAN_FILE_MACHINE] ? &tables.machine : NULL;
+    mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
+
+    if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *rule = mca_coll_han_lookup_find(lookup, input->bytes);
+    return OMPI_SUCCESS;
 }
 
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params)
 {
     const bool by_file = module->uses[HAN_FILE_RULES] && !module->own_choice;
+    const mca_coll_han_rule_t *rule = NULL;
+    int rc = by_file ? find_nearest(module, HAN_TABLE_FILE, input, &rule) : OMPI_SUCCESS;
+    const bool left = NULL == rule || rule->leave || !mca_coll_han_fits(rule->params.algorithm, input);
 
-    for (int table = by_file ? HAN_TABLE_FILE : HAN_TABLE_BUILTIN; table < HAN_TABLE_COUNT; ++table) {
-        mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
-        const mca_coll_han_rule_t *rule;
-
-        if (HAN_TABLE_BUILTIN == table && module->uses[HAN_FILE_MACHINE] && mca_coll_han_choice_serves(input)) {
-            *params = choose(module, input);
-            return NULL == *params ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
-        }
-        if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {
-            return OMPI_ERR_OUT_OF_RESOURCE;
-        }
-        rule = mca_coll_han_lookup_find(lookup, input->bytes);
-        if (NULL != rule
-            && (HAN_TABLE_BUILTIN == table || (!rule->leave && mca_coll_han_fits(rule->params.algorithm, input)))) {
-            *params = &rule->params;
-            return OMPI_SUCCESS;
-        }
+    if (OMPI_SUCCESS == rc && left && mca_coll_han_choice_serves(input)) {
+        *params = choose(module, input);
+        return NULL == *params ? OMPI_ERR_OUT_OF_RESOURCE : OMPI_SUCCESS;
     }
-    return OMPI_ERR_NOT_FOUND;
+    if (OMPI_SUCCESS == rc && left) {
+        rc = find_nearest(module, HAN_TABLE_BUILTIN, input, &rule);
+    }
+    if (OMPI_SUCCESS == rc) {
+        *params = &rule->params; /* the built-in rules have one for each call (unit_rules) */
+    }
+    return rc;
 }

@@ -64,7 +64,6 @@ all collectives, threads, single    | usual       | 1,1,1,1 | slot |            
 threads on 16 ranks                 | all         | 4,4,4,4 | slot |                                          | mpi_check --threads 3 --rounds 20
 all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
 the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_han_start 0 --mca coll_han_machine HERE/cluster.machine | mpi_check --defaults --whole --calls 40
-the built-in rules decide           | usual       | 3,2,3,1 | slot | --mca coll_han_start 0 --mca coll_han_machine none | mpi_check --defaults --whole --calls 40
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags

@@ -95,7 +95,7 @@ test_model_explained() {
         printed "decides  the model, for $tmp/cluster" && ! printed 'built-in rules'
 }
 
-# The file, then the model, then, where it knows nothing, the built-in rules.
+# The file, then the model, then, where there is no time to tell, the built-in rules.
 test_model_in_turn() {
     write cluster "${CLUSTER[@]}"
     write some 'han-rules 1' 'bcast nodes=* ppn=* bytes=0-1K : algorithm=simple' 'bcast nodes=* ppn=* bytes=1M- : algorithm=auto'
@@ -300,17 +300,18 @@ t_check "explain: between samples the nearer one by ratio" test_explained "decid
     "$tmp/good" --collective allreduce "${CALL[@]}" --bytes 31K
 t_check "explain: past the middle of two samples the other one" test_explained "decides  $tmp/good:4:" \
     "$tmp/good" --collective allreduce "${CALL[@]}" --bytes 33K
-t_check "explain: algorithm=auto leaves it to the built-in rules" test_explained \
-    'left     to the built-in rules: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K --machine none
+t_check "explain: algorithm=auto leaves it to the model" test_explained \
+    'left     to the model: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K
 t_check "explain: what the file has no rule for, the built-in rules decide" test_explained 'decides  built-in rules:' \
     "$tmp/good" --collective barrier "${CALL[@]}" --bytes 0
-t_check "explain without a file and a machine tells the built-in rules" test_explained 'decides  built-in rules:' \
-    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --machine none
-t_check "explain without a file tells the model of the usual machine" test_explained 'decides  the model, for TCP at 40 Gbit/s' \
-    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered
-t_check "explain tells where the rule's algorithm has no such form" test_explained \
-    'decides  the algorithm does not serve this call' \
-    --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --form persistent --machine none
+t_check "explain tells the built-in rule where the root alone knows how long blocks are" test_explained 'decides  built-in rules:' \
+    --collective gatherv "${CALL[@]}" --bytes 1K
+for machine in auto none; do
+    t_check "explain --machine $machine without a file tells the model of the usual machine" test_explained \
+        'decides  the model, for TCP at 40 Gbit/s' --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --machine "$machine"
+done
+t_check "explain tells where the rule's algorithm does not serve the call" test_explained \
+    'decides  the algorithm does not serve this call' --collective scan "${CALL[@]}" --bytes 0 --order scattered
 t_check "explain wants all of the input" test_use 'explain wants --bytes' explain "$tmp/good" --collective bcast "${CALL[@]}"
 t_check "explain tells what a number may be" test_use 'nodes=x; accepted:' \
     explain "$tmp/good" --collective bcast --nodes x --ppn 4 --bytes 1

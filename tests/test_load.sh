@@ -235,13 +235,13 @@ test_all_written() {                # test_all_written [mpirun option]... <TABLE
 
 test_each_written() {
     test_all_written --mca coll_han_machine none --mca coll_han_start 1000000 <<'END'
-coll_han_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree
+coll_han_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree.*\(it is not used often enough for levels\)
+coll_han_start=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: pipeline.*\(the cost model\)
 coll_han_bcast_algorithm=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback \(algorithm set by the user\)
 coll_han_reproducible=1 allreduce, 100000 bytes: fallback \(results are to be reproducible\)
-coll_han_reproducible=0 allreduce, 100000 bytes: ring.*\(it is not used often enough for levels\)
-coll_han_start=0 allreduce, 100000 bytes: up_allreduce.*\(built-in rules
-coll_han_allreduce_algorithm=4 allreduce, 100000 bytes: ring.*lanes: 1,.*\(algorithm set by the user\)
-coll_han_allreduce_lanes=2 allreduce, 100000 bytes: ring.*lanes: 2,
+coll_han_reproducible=0 allreduce, 100000 bytes: tree.*\(the cost model\)
+coll_han_allreduce_algorithm=4 allreduce, 100000 bytes: ring.*lanes: 2,.*\(algorithm set by the user\)
+coll_han_allreduce_lanes=1 allreduce, 100000 bytes: ring.*lanes: 1,
 coll_han_priority=0 DUP FROM 0 .*; not used: coll_han_priority is not above 0
 END
     test_all_written --mca coll ^han <<'END'

@@ -44,7 +44,7 @@ rules() {                           # rules FILE LINE...: writes a file of rules
 
 readonly GOOD=('han-rules 1' 'machine two nodes of the test'
     'bcast nodes=2 ppn=* bytes=1K-64K : algorithm=tree ibalg=chain ibs=500')
-readonly NO_MODEL=(--mca coll_han_machine none) BUILTIN='(built-in rules:'
+readonly UNKNOWN=(--mca coll_han_machine none --mca coll_han_start 0) MODEL='(the cost model)'
 readonly OTHER=("${GOOD[@]}" 'bcast nodes=9 ppn=* bytes=1G : algorithm=simple')
 
 # ---------------------------------------------------------------- obeyed
@@ -76,8 +76,8 @@ test_silent() {                     # test_silent OPTIONS...
 }
 
 test_not_used() {                   # test_not_used OPTIONS...
-    run "$@" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
-        after world bcast | t_finds -F "$BUILTIN" && ! said 'are used'
+    run "$@" --mca coll_han_verbose 2 "${UNKNOWN[@]}" -- && said '^all right$' &&
+        after world bcast | t_finds -F "$MODEL" && ! said 'are used'
 }
 
 test_user_wins() {
@@ -86,14 +86,14 @@ test_user_wins() {
 }
 
 test_others_by_builtin() {
-    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- &&
+    run --mca "$file_variable" "$tmp/good" --mca coll_han_verbose 2 "${UNKNOWN[@]}" -- &&
         said 'barrier, 0 bytes.*\(built-in rules:'
 }
 
-test_left_to_builtin() {            # test_left_to_builtin CALL RULES
+test_left_to_model() {            # test_left_to_model CALL RULES
     rules "$tmp/left" 'han-rules 1' "$2"
-    run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 "${NO_MODEL[@]}" -- && said '^all right$' &&
-        after world "$1" | t_finds -F "$BUILTIN"
+    run --mca "$file_variable" "$tmp/left" --mca coll_han_verbose 2 "${UNKNOWN[@]}" -- && said '^all right$' &&
+        after world "$1" | t_finds -F "$MODEL"
 }
 
 # ---------------------------------------------------------------- a machine
@@ -101,7 +101,6 @@ test_left_to_builtin() {            # test_left_to_builtin CALL RULES
 readonly MACHINE=('han-machine 1' 'low latency 1us overhead 2us 3us copy 4GB/s'
     'up latency 10us overhead 8us 9us copy 2GB/s rate 25MB/s eager 64K rendezvous 40us' 'memory copy 2GB/s reduce 8GB/s'
     'cores node 2 shared wake 20us turn 20us')
-readonly MODEL='(the cost model)'
 
 test_model_decides() {              # test_model_decides OPTIONS...
     local line call
@@ -167,8 +166,8 @@ test_rules_carry_machine() {
         said '^up latency 10us overhead 8us 9us copy 2GB/s ' || return 1
     run --mca "$file_variable" "$file" --mca coll_han_machine "$tmp/machine" --mca coll_han_verbose 1 -- &&
         said "the machine of $tmp/machine is used:" && ! said "the machine of $file" || return 1
-    run --mca "$file_variable" "$file" "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && ! said 'the machine of' &&
-        after world bcast | t_finds -F "$BUILTIN" || return 1
+    run --mca "$file_variable" "$file" "${UNKNOWN[@]}" --mca coll_han_verbose 2 -- && ! said 'the machine of' &&
+        after world bcast | t_finds -F "$MODEL" || return 1
     run --mca "$file_variable" "$file" --mca coll_han_use_dynamic_file_rules 0 --mca coll_han_verbose 1 -- &&
         said 'the machine that was measured is used:'
 }
@@ -183,10 +182,13 @@ test_carried_machines_differ() {
         "other_carried on $cluster-n[01]: it is not what it is elsewhere; accepted: the same file on all nodes"
 }
 
-# Neither is a measurement made, nor does the model choose.
-test_no_model() {
-    run "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- && said '^all right$' && ! said 'measured' &&
-        after world bcast | t_finds -F "$BUILTIN" && after part ibcast | t_finds -F "$BUILTIN"
+# It is taken to be TCP at 40 Gbit/s, as by han_rules.
+test_unknown_machine() {
+    local picks
+    run "${UNKNOWN[@]}" --mca coll_han_verbose 2 -- && said '^all right$' && ! said 'measured' &&
+        after world bcast | t_finds -F "$MODEL" && after part ibcast | t_finds -F "$MODEL" || return 1
+    picks=$("$components/../tune/han_rules" explain --machine none --collective bcast --nodes 2 --ppn 2 --bytes 4000 |
+        grep '^picks ') && grep -qF -- "(cid 0): bcast of 4000 bytes: $picks" "$tmp/err"
 }
 
 test_user_before_machine() {
@@ -303,7 +305,7 @@ test_no_name() {
 
 # The second job starts in a folder where its file is the same, or another.
 test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
-    run --mca "$file_variable" rules "${NO_MODEL[@]}" --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
+    run --mca "$file_variable" rules "${UNKNOWN[@]}" --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
         after merged bcast | t_finds -E "$2" && after 'merged again' ibcast | t_finds -E "$2"
 }
 
@@ -342,11 +344,11 @@ t_check "coll_han_use_dynamic_file_rules 0 switches a bad file off, silently" \
     test_silent --mca "$file_variable" "$tmp/none" --mca coll_han_use_dynamic_file_rules 0
 t_check "coll_han_use_dynamic_file_rules 1 without a name: one message" test_no_name
 t_check "what the user sets wins over the file" test_user_wins
-t_check "what the file has no rule for is done by the built-in rules" test_others_by_builtin
-t_check "algorithm=auto leaves a call to the built-in rules" \
-    test_left_to_builtin bcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
-t_check "an algorithm that cannot do a nonblocking call leaves it to the built-in rules" \
-    test_left_to_builtin ibcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=pipeline'
+t_check "what the file has no rule for, and the model no time, is done by the built-in rules" test_others_by_builtin
+t_check "algorithm=auto leaves a call to the model" \
+    test_left_to_model bcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=auto'
+t_check "an algorithm that cannot do a nonblocking call leaves it to the model" \
+    test_left_to_model ibcast 'bcast nodes=2 ppn=2 bytes=* : algorithm=pipeline'
 test_all_bad
 t_check "a named machine: the model chooses, for nonblocking calls and parts of a communicator too" test_machine_obeyed "$tmp/machine"
 t_check "a file of rules decides before the model, or leaves it to it" test_rules_before_machine
@@ -363,11 +365,11 @@ done
 t_check "a good file on one node says nothing" test_silent --np 2 --mca "$file_variable" "$tmp/good"
 t_check "with nothing set: the machine is measured, the model chooses, and what is told is a file" test_machine_measured
 t_check "the same with coll_han_machine auto" test_machine_measured --mca coll_han_machine auto
-t_check "coll_han_machine none: no measurement, and the built-in rules" test_no_model
+t_check "coll_han_machine none: no measurement, and the model chooses for a usual machine" test_unknown_machine
 t_check "a measured machine has the eager limits that the user has set" test_eager_limits
 t_check "a second job with the same file: it is obeyed where both meet" test_spawn with_same '\(rules:3:'
-t_check "a second job with another file: the built-in rules where both meet" test_spawn with_other '\(built-in rules:'
-t_check "a second job without the file: the built-in rules where both meet" test_spawn with_none '\(built-in rules:'
+t_check "a second job with another file: the model where both meet" test_spawn with_other '\(the cost model\)'
+t_check "a second job without the file: the model where both meet" test_spawn with_none '\(the cost model\)'
 t_check "a second job with another file: one message" test_spawn_message
 t_check "a second job, and each has measured: no message" test_measured_spawn
 "$VCLUSTER" down --name "$cluster" >/dev/null

@@ -230,7 +230,7 @@ settings_of_the_user_are_ignored() {
             tune --output "$tmp/s.rules" --mode task --collectives bcast --bytes 4K --repetitions 1-1
             ((status == 0)) || fail "exit code $status"
         )
-        says 'bcast, 4096 bytes: .*(built-in rules:'
+        says 'bcast, 4096 bytes: .*(the cost model)'
         says 'bcast, 4096 bytes: .*(the tuner)'
         ! grep '(null)' "$tmp/out"
         ! grep 'bcast, 4096 bytes: .*(algorithm set by the user\|mine.rules:' "$tmp/out" || fail "$where counts"
@@ -358,7 +358,7 @@ a_second_run_measures_only_the_choice() {
     ((status == 0)) || fail "exit code $status"
     says "$before measurements of an earlier run"
     after=$(samples "$tmp/a.rules.measured")
-    # 5 + 5 + 1 messages, 5 turns of the built-in rules and up to 4 finalists; then those rules and who has won.
+    # 5 + 5 + 1 messages, 5 turns of HAN's own choice and up to 4 finalists; then that and who has won.
     ((after > before && after <= before + 275 + 110)) || fail "$before measurements, then $after"
     # The first two turns of one message: the same ways, the second time from the last to the first.
     awk -F, -v before="$before" '
@@ -759,7 +759,7 @@ main() {
     check 'an interrupted race goes on' an_interrupted_race_goes_on
     check 'the machine alone is timed' the_machine_alone_is_timed
     check 'the table is one that HAN reads' the_table_is_one_for_han
-    check "the user's settings are not taken for the built-in rules" settings_of_the_user_are_ignored
+    check "the user's settings are not taken for HAN's own choice" settings_of_the_user_are_ignored
     check 'every message size has an estimate' every_size_has_an_estimate
     if command -v gnuplot >/dev/null; then
         check 'the report has all its pictures' the_report_is_complete

@@ -482,7 +482,7 @@ static void it_is_sure_what_no_time_puts_in_doubt(void **state)
 
 /* ---- tables ---- */
 
-/* What is best for sizes that were tuned; fs of 0: the built-in rules are. */
+/* What is best for sizes that were tuned; fs of 0: HAN's own choice is. */
 struct best {
     mca_coll_han_collective_t collective;
     size_t bytes, fs;

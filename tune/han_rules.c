@@ -31,14 +31,14 @@ static void usage(FILE *out)
         "      What decides a call: a rule of the file, what it says, and which rules come next; where the file has\n"
         "      none or there is no FILE, the model: its best five candidates, for the bytes of their class (up to a\n"
         "      power of two, and up to one and a half of it), and what the worse of both times is over the least that\n"
-        "      any candidate has; where it knows nothing, a built-in rule. K, M, G may follow bytes. ORDER:\n"
+        "      any candidate has; where there is no time to tell, a built-in rule. K, M, G may follow bytes. ORDER:\n"
         "      consecutive (the default: every node holds consecutive ranks), scattered. FORM: blocking (the\n"
-        "      default), nonblocking, persistent. --machine is as coll_han_machine: a FILE with a machine; none, no\n"
-        "      model; auto (the default) is the one in the file of rules, else TCP at 40 Gbit/s here, for nothing is\n"
-        "      measured.\n"
+        "      default), nonblocking, persistent. --machine is as coll_han_machine: a FILE with a machine; none is\n"
+        "      TCP at 40 Gbit/s; auto (the default) is the one in the file of rules, else none, for nothing is\n"
+        "      measured here.\n"
         "\n"
         "  han_rules builtin\n"
-        "      Prints the built-in rules: to begin a file with.\n"
+        "      Prints the built-in rules: what is not the model's choice.\n"
         "\n"
         "  han_rules convert FILE\n"
         "      Prints a file of rules of Open MPI's own HAN as rules of this one.\n"
@@ -172,7 +172,7 @@ static void explain_decision(const mca_coll_han_rule_t *rule, const mca_coll_han
     printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
 }
 
-/* Why the rule of a file leaves a call to the built-in rules; NULL where it does not. */
+/* Why the rule of a file does not decide a call; NULL where it does. */
 static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
     return NULL == rule                                        ? "there is no rule for this collective, form and order"
@@ -181,7 +181,7 @@ static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_
                                                                : NULL;
 }
 
-/* The rule that decides where no file does. */
+/* The rule that decides where no file does, nor the model. */
 static int explain_builtin(const mca_coll_han_input_t *input)
 {
     mca_coll_han_rules_t builtin;
@@ -213,12 +213,12 @@ static int explain_model(const char *name, const mca_coll_han_machine_t *machine
 
 /*
  * @param rules of a file; NULL: there is none
- * @param machine_name of the machine; NULL: there is none, and the built-in rules decide where the file does not
+ * @param machine_name of the machine, for which the model decides where the file does not
  */
 static int explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
                    const mca_coll_han_input_t *input)
 {
-    const bool model = NULL != machine_name && mca_coll_han_choice_serves(input);
+    const bool model = mca_coll_han_choice_serves(input);
     const mca_coll_han_rule_t *rule = NULL;
     const char *why;
     int rc = GOOD;
@@ -335,19 +335,19 @@ static int read_machine(const char *path, mca_coll_han_machine_t *machine)
     return GOOD;
 }
 
-/* As coll_han_machine has it, where these rules are used; sets its name, NULL: none. */
+/* As coll_han_machine has it, where these rules are used; sets its name. */
 static int choose_machine(const char *word, const char *path, const mca_coll_han_rules_t *rules,
                           mca_coll_han_machine_t *machine, const char **name)
 {
+    const bool is_auto = 0 == strcmp("auto", word);
+
     *name = word;
-    if (0 == strcmp("auto", word) && 0 != rules->numbers.hash) {
+    if (is_auto && 0 != rules->numbers.hash) {
         *machine = rules->numbers;
         *name = path;
-    } else if (0 == strcmp("auto", word)) {
+    } else if (is_auto || 0 == strcmp("none", word)) {
         mca_coll_han_classes_machine(machine, &(mca_coll_han_facts_t){ 0 });
         *name = "TCP at 40 Gbit/s (coll_han_verbose 1 tells which machine yours is, --machine FILE takes it)";
-    } else if (0 == strcmp("none", word)) {
-        *name = NULL;
     } else {
         return read_machine(word, machine);
     }

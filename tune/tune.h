@@ -203,7 +203,7 @@ void tune_heuristics_print(FILE *file);
 enum tune_kind {
     TUNE_TASK,     /**< some segments, steps looked at */
     TUNE_WHOLE,    /**< a message */
-    TUNE_BUILTIN,  /**< a message, as HAN does it by its built-in rules */
+    TUNE_BUILTIN,  /**< a message, as HAN does it by its own choice */
     TUNE_FALLBACK, /**< a message, as it would go without HAN */
     TUNE_KIND_COUNT
 };
@@ -273,18 +273,18 @@ int tune_file_write(const char *path, const char *text, size_t length);
 
 /* -- tune_output.c: tables of rules are written -------------------------------------------------------------------- */
 
-/** How many times as fast as the built-in rules a rule must be measured to be worth a line. */
+/** How many times as fast as HAN's own choice a rule must be measured to be worth a line. */
 #define TUNE_WORTH 1.05
 
 /** What a message of a size gets. */
 struct tune_choice {
     mca_coll_han_collective_t collective;
     size_t bytes;
-    bool found;                /**< a configuration beats the built-in rules; else they are to decide */
+    bool found;                /**< a configuration beats HAN's own choice; else that is to decide */
     struct tune_config config; /**< the best one, also where it does not */
     char text[TUNE_TEXT];      /**< the same, as a rule has it */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
-    double measured;           /**< side by side with the built-in rules; NAN: not measured */
+    double measured;           /**< side by side with HAN's own choice; NAN: not measured */
     double builtin;
     double fallback; /**< without HAN, measured before */
 };
@@ -316,7 +316,7 @@ void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective
 
 /**
  * The rules of one shape; neighbours that say the same are one. Shorter messages than were tuned, and those between a
- * message that is best whole and the next size, are left to the built-in rules.
+ * message that is best whole and the next size, are left to HAN's own choice.
  */
 void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn);
 
@@ -339,7 +339,7 @@ struct tune_gain {
     int messages;
 };
 
-/** Writes a table anew: rules that are not TUNE_WORTH times as fast as the built-in ones are left to these. */
+/** Writes a table anew: rules that are not TUNE_WORTH times as fast as HAN's own choice are left to it. */
 int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains);
 
 /* -- tune_choices.c: what came of a search ------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ int tune_engine_calls(size_t held);
 /**
  * Runs calls in a row; all ranks start together.
  *
- * @param params NULL: by the built-in rules
+ * @param params NULL: by HAN's own choice
  * @param bytes of the message, or of a block; a multiple of 4
  * @returns seconds of this rank; negative where a call fails
  */

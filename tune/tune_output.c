@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tables of rules: what a search has found is written, and what did not pay is left to the built-in rules. */
+/* Tables of rules: what a search has found is written, and what did not pay is left to HAN's own choice. */
 #include "tune.h"
 
 #include "common/tool_version.h"
@@ -65,7 +65,7 @@ static void add_gain(struct tune_text *text, const struct tune_choice *first, co
         fallback += log(choice->fallback / mine) / count;
     }
     if (isfinite(builtin) && isfinite(fallback)) {
-        tune_text_add(text, " # %.2f times as fast as built-in, %.2f without HAN", exp(builtin), exp(fallback));
+        tune_text_add(text, " # %.2f times as fast as HAN's own choice, %.2f without HAN", exp(builtin), exp(fallback));
     }
 }
 
@@ -265,7 +265,7 @@ int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct
     }
     fclose(file);
     rc = 0 == dropped ? 0 : tune_output_write(&text, path);
-    printf("%d rules left to the built-in ones\n", dropped);
+    printf("%d rules left to HAN's own choice\n", dropped);
     free(text.text);
     return rc;
 }

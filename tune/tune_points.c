@@ -69,7 +69,7 @@ static bool settled(const struct tune_points *points, const struct tune_point *p
                    || tune_series_spread(series) <= points->way->precision));
 }
 
-/* What a message takes by the built-in rules; where it has not been measured, in proportion to one that has. */
+/* What a message takes by HAN's own choice; where it has not been measured, in proportion to one that has. */
 static double builtin_seconds(const struct tune_points *points, mca_coll_han_collective_t collective, size_t bytes)
 {
     double result = 1e-4;

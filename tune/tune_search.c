@@ -396,7 +396,7 @@ static double latest(const struct tune_series *series, size_t count)
     return tune_series_median(&part);
 }
 
-/* The best of the estimates are run side by side with the built-in rules, turn by turn: what is not worth it
+/* The best of the estimates are run side by side with HAN's own choice, turn by turn: what is not worth it
  * (TUNE_WORTH), or not better in three turns of four, is not written down. */
 enum { FINALISTS = 4, TURNS = 5 };
 
@@ -495,7 +495,7 @@ static int contest(struct search *search, struct tune_choice *choice, int number
     return 0;
 }
 
-/* The fastest of several in a few turns may have been lucky, or the built-in rules not. So who has won runs against
+/* The fastest of several in a few turns may have been lucky, or HAN's own choice not. So who has won runs against
  * them once more, later and without the others, and these turns decide. */
 static int confirm(struct search *search, struct tune_choice *choice)
 {
@@ -585,7 +585,7 @@ static long search_all(struct search *search, const char *folder, struct tune_ch
 
     if (0 != add_references(search)
         || 0
-               != tune_points_measure_all(&search->points, 0, "built-in rules", search->points.way->deadline,
+               != tune_points_measure_all(&search->points, 0, "HAN's own choice", search->points.way->deadline,
                                           after_round, search)) {
         return -1;
     }

@@ -9,7 +9,7 @@
 #include "tune_points.h"
 
 /**
- * Measures what a table says, side by side with the built-in rules and with what would do it without HAN, and prints a
+ * Measures what a table says, side by side with HAN's own choice and with what would do it without HAN, and prints a
  * line for each rule.
  *
  * @param gains rank 0: [rules->count] added to
