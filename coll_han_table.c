@@ -230,7 +230,7 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
         }
         if (least_hash != most_hash) {
             rc = complain(module, id, own[2 * i] != most_hash);
-        } else if (!used[i] && !tables.settled && wanted(id)) {
+        } else if (!used[i] && wanted(id) && !tables.settled && coll_settle_one_job(module->comm)) {
             rc = complain(module, id, true);
         } else if (used[i]) {
             say_used(module, id);

@@ -4,14 +4,16 @@
  * MPI_COMM_WORLD and on a part of it; with --spawn also on a communicator with the ranks of a second job. For
  * test_rules.sh.
  *
- *   load_rules [--spawn | --spawn-from-part [FOLDER [NAME=VALUE]]]
+ *   load_rules [--spawn | --spawn-one | --spawn-from-part [FOLDER [NAME=VALUE]]]
  *
- * The part has all ranks but rank 1. FOLDER is where the second job starts, NAME=VALUE is in its environment. Rank 0 of
- * the first job says on standard error what comes next, and at the end "all right" or "wrong values". The second job
- * does not: its lines would come between those of the first in any order.
+ * The part has all ranks but rank 1. --spawn-one starts one rank, and so on one node. FOLDER is where the second job
+ * starts, NAME=VALUE is in its environment. Rank 0 of the first job says on standard error what comes next, and at the
+ * end "all right" or "wrong values". The second job does not: its lines would come between those of the first in any
+ * order.
  */
 #include <mpi.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,6 +73,7 @@ static void merge(MPI_Comm inter, int high)
 int main(int argc, char **argv)
 {
     MPI_Comm part, inter;
+    bool from_part;
     int all = 0;
 
     MPI_Init(&argc, &argv);
@@ -85,7 +88,8 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
         say("world");
         broadcast(MPI_COMM_WORLD, 20);
-        if (1 < argc && (0 == strcmp("--spawn", argv[1]) || 1 != rank)) {
+        from_part = 1 < argc && 0 == strcmp("--spawn-from-part", argv[1]);
+        if (1 < argc && (!from_part || 1 != rank)) {
             MPI_Info info = MPI_INFO_NULL;
 
             if (2 < argc) {
@@ -95,8 +99,8 @@ int main(int argc, char **argv)
             if (3 < argc) {
                 MPI_Info_set(info, "ompi_param", argv[3]);
             }
-            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, info, 0,
-                           0 == strcmp("--spawn", argv[1]) ? MPI_COMM_WORLD : part, &inter, MPI_ERRCODES_IGNORE);
+            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 0 == strcmp("--spawn-one", argv[1]) ? 1 : CHILDREN, info, 0,
+                           from_part ? part : MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
             if (MPI_INFO_NULL != info) {
                 MPI_Info_free(&info);
             }

@@ -309,6 +309,12 @@ test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
         after merged bcast | t_finds -E "$2" && after 'merged again' ibcast | t_finds -E "$2"
 }
 
+# Each job is told of it in MPI_Init, also that on one node, where HAN settles nothing.
+test_bad_spawn() {
+    run --mca "$file_variable" "$tmp/none" -- --spawn-one "$tmp" && said '^all right$' &&
+        [[ $(grep -c 'coll:han' "$tmp/err") == 2 ]]
+}
+
 test_spawn_message() {
     run --mca "$file_variable" rules -- --spawn "$tmp/with_other" && said '^all right$' &&
         [[ $(grep -c 'coll:han' "$tmp/err") == 1 ]] && said 'rules on .*: it is not what it is elsewhere; accepted: '
@@ -372,6 +378,7 @@ t_check "a second job with another file: the model where both meet" test_spawn w
 t_check "a second job without the file: the model where both meet" test_spawn with_none '\(the cost model\)'
 t_check "a second job with another file: one message" test_spawn_message
 t_check "a second job, and each has measured: no message" test_measured_spawn
+t_check "a second job, and the file is missing: nobody waits where both meet" test_bad_spawn
 "$VCLUSTER" down --name "$cluster" >/dev/null
 if cluster_up 2 20mbit >"$tmp/up" 2>&1; then
     t_check "a measured machine has slow links where they are" test_slow_link
