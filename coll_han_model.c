@@ -408,8 +408,8 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
 /* ---- level by level ---- */
 
 /*
- * Ranks that share a core do as many calls of SOLO in a turn, in the mean. There are boxes for more, but one of them has
- * its message from another node first, and the others then wait for it.
+ * Ranks that share a core do as many calls of SOLO in a turn, in the mean. There are boxes for more, but one of them
+ * has its message from another node first, and the others then wait for it.
  */
 enum { CALLS_OF_A_TURN = 4 };
 
@@ -930,6 +930,11 @@ static uint64_t regret(uint64_t time, uint64_t best)
 {
     enum { MOST = 1 << 16 };
 
+    /* Of minutes the last digits do not count; with them the remainder would not fit. */
+    while (0 != best >> 47) {
+        best >>= 1;
+        time >>= 1;
+    }
     return 0 == best || time / best >= MOST ? (uint64_t) MOST << 16
                                             : (time / best << 16) + ((time % best) << 16) / best;
 }

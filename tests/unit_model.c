@@ -435,6 +435,9 @@ static void test_pick(void **state)
     const mca_coll_han_times_t both[] = { { 100, 1000 }, { 150, 150 }, { 1000, 100 } };
     const mca_coll_han_times_t other[] = { { 500, 800 }, { 200, 800 }, { 100, 1000 }, { 1000, 100 } };
     const mca_coll_han_times_t endless[] = { { UINT64_MAX, UINT64_MAX }, { 5, UINT64_MAX }, { 0, 7 } };
+    const uint64_t second = UINT64_C(1000000000000);
+    const mca_coll_han_times_t minutes[]
+        = { { 650 * second, 360 * second }, { 480 * second, 360 * second }, { 360 * second, 36000 * second } };
 
     (void) state;
     assert_int_equal(pick(NULL, 0), -1);
@@ -443,6 +446,7 @@ static void test_pick(void **state)
     assert_int_equal(pick(both, 3), 1);
     assert_int_equal(pick(other, 4), 1);
     assert_int_equal(pick(endless, 3), 2);
+    assert_int_equal(pick(minutes, 3), 1);
 }
 
 /* Who loses to the fallback by one clock must win by far by the other one. */
