@@ -76,44 +76,21 @@ static void put_idle(struct copy *copy)
     copies.idle = copy;
 }
 
-/* Those that are through become idle, up to the first that is not. Returns rc, or the first error of one of them. */
-static int collect(int rc)
+/* Those that are through, up to the first that is not, the last one first. */
+static struct copy *take_done(void)
 {
+    struct copy *done = NULL;
+
     while (NULL != copies.oldest && REQUEST_COMPLETE(copies.oldest->request)) {
         struct copy *copy = take(&copies.oldest);
-        const int own = copy->request->req_status.MPI_ERROR;
 
-        rc = OMPI_SUCCESS == rc ? own : rc;
-        ompi_request_free(&copy->request);
-        put_idle(copy);
+        copy->next = done;
+        done = copy;
     }
-    return rc;
+    return done;
 }
 
 /* ---- */
-
-/* A copy that is idle, or that nobody else knows any more; NULL where there is no memory. */
-static struct copy *get(int *rc)
-{
-    struct copy *copy;
-    bool waits;
-
-    OPAL_THREAD_LOCK(&copies.lock);
-    *rc = collect(*rc);
-    waits = MOST_UNDER_WAY <= copies.under_way;
-    copy = waits ? take(&copies.oldest) : copies.idle;
-    if (!waits && NULL != copy) {
-        copies.idle = copy->next;
-    }
-    OPAL_THREAD_UNLOCK(&copies.lock);
-    /* Not with the lock: its receiver may wait for a rank that waits for another thread of this process. */
-    if (waits) {
-        const int waited = coll_wait(&copy->request, MPI_STATUS_IGNORE);
-
-        *rc = OMPI_SUCCESS == *rc ? waited : *rc;
-    }
-    return NULL == copy ? malloc(sizeof(*copy)) : copy;
-}
 
 static void put(struct copy *copy, bool under_way)
 {
@@ -127,6 +104,52 @@ static void put(struct copy *copy, bool under_way)
         put_idle(copy);
     }
     OPAL_THREAD_UNLOCK(&copies.lock);
+}
+
+/*
+ * Those that are through become idle. Returns rc, or an error of one of them. A request may be the last one that holds
+ * its communicator, which then ends, and waits for its copies: so it is not freed with the lock.
+ */
+static int collect(int rc)
+{
+    struct copy *done;
+
+    OPAL_THREAD_LOCK(&copies.lock);
+    done = take_done();
+    OPAL_THREAD_UNLOCK(&copies.lock);
+    while (NULL != done) {
+        struct copy *copy = done;
+        const int own = copy->request->req_status.MPI_ERROR;
+
+        done = copy->next;
+        rc = OMPI_SUCCESS == rc ? own : rc;
+        ompi_request_free(&copy->request);
+        put(copy, false);
+    }
+    return rc;
+}
+
+/* A copy that is idle, or that nobody else knows any more; NULL where there is no memory. */
+static struct copy *get(int *rc)
+{
+    struct copy *copy;
+    bool waits;
+
+    *rc = collect(*rc);
+    OPAL_THREAD_LOCK(&copies.lock);
+    waits = MOST_UNDER_WAY <= copies.under_way;
+    copy = waits ? take(&copies.oldest) : copies.idle;
+    if (!waits && NULL != copy) {
+        copies.idle = copy->next;
+    }
+    OPAL_THREAD_UNLOCK(&copies.lock);
+    /* Not with the lock: its receiver may wait for a rank that waits for another thread of this process. */
+    if (waits) {
+        const int waited = coll_wait(&copy->request, MPI_STATUS_IGNORE);
+
+        *rc = OMPI_SUCCESS == *rc ? waited : *rc;
+    }
+    return NULL == copy ? malloc(sizeof(*copy)) : copy;
 }
 
 void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm)

@@ -20,6 +20,7 @@ static long flood = 0;
 static long yields = 0;
 static long late = 0;
 static long padding = 0;
+static long freed = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
 static void gather_is_in_rank_order(void)
@@ -463,13 +464,35 @@ static void padding_is_inside_the_memory(void)
     MPI_Type_free(&narrow);
 }
 
+/* What is under way on a communicator that the user has left ends it. With MPI_THREAD_MULTIPLE. */
+static void left_communicators_end(void)
+{
+    enum { BYTES = 1000, CALLS = 50 };
+    char *buffer = t_alloc(BYTES);
+    long wrong = 0;
+
+    for (int i = 0; i < CALLS; ++i) {
+        MPI_Comm comm;
+
+        T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        memset(buffer, 0 == t.rank ? i : -1, BYTES);
+        T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, comm));
+        wrong += i != buffer[0] || 0 != memcmp(buffer, buffer + 1, BYTES - 1);
+        T_MPI(MPI_Comm_free(&comm));
+        T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, MPI_COMM_WORLD));
+        T_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    t_expect(0 == wrong, "%ld calls are wrong", wrong);
+    t_free(buffer);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--gather", false, &gather },       { "--ragged", false, &ragged },  { "--module", false, &module },
-            { "--signature", false, &signature }, { "--first", false, &first },    { "--wire", false, &wire },
-            { "--truncated", false, &truncated }, { "--flood", false, &flood },    { "--yields", false, &yields },
-            { "--late", false, &late },           { "--padding", false, &padding } };
+        = { { "--gather", false, &gather },       { "--ragged", false, &ragged },   { "--module", false, &module },
+            { "--signature", false, &signature }, { "--first", false, &first },     { "--wire", false, &wire },
+            { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
+            { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed } };
     const struct {
         const long *wanted;
         const char *name;
@@ -486,6 +509,7 @@ int main(int argc, char **argv)
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
+        { &freed, "communicators that are left with messages under way end", left_communicators_end },
         { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },
     };
 
