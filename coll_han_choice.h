@@ -48,8 +48,7 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
                                char text[HAN_CHOICE_TEXT]);
 
 /**
- * Whether a model can choose: not where there is nothing to do, or the root alone knows how much; and its machine has
- * several nodes.
+ * Whether a model can choose: there is something to do, not the root alone knows how much, and there are several nodes.
  */
 bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input);
 

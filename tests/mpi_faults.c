@@ -464,7 +464,7 @@ static void padding_is_inside_the_memory(void)
     MPI_Type_free(&narrow);
 }
 
-/* What is under way on a communicator that the user has left ends it. With MPI_THREAD_MULTIPLE. */
+/* The last message under way on a communicator that the user has freed ends it: the sender must not wait for itself. */
 static void left_communicators_end(void)
 {
     enum { BYTES = 1000, CALLS = 50 };
