@@ -66,36 +66,52 @@ static void say(const han_module_t *module, const mca_coll_han_input_t *input, c
 }
 
 /*
- * Packed bytes of the message, or of a block, on average: equal on all ranks. Of rooted collectives a rank that is not
- * the root knows one side only; where blocks differ and not all ranks know all of them, no decision depends on bytes.
+ * The side of which all ranks know how many packed bytes it has: of rooted collectives a rank that is not the root
+ * knows one only. NULL: blocks differ, and not all ranks know all of them; or there are no data.
  */
-static size_t bytes_of(const mca_coll_han_args_t *args, int size, int rank)
+static const mca_coll_han_side_t *known_side(const mca_coll_han_args_t *args, int rank)
 {
-    const mca_coll_han_side_t *side = &args->recv;
-    size_t units = 0;
-
     switch (args->collective) {
     case HAN_BARRIER:
     case HAN_ALLTOALLV:
     case HAN_GATHERV:
     case HAN_SCATTERV:
-        return 0;
+        return NULL;
     case HAN_GATHER:
-        side = rank == args->root ? &args->recv : &args->send;
-        break;
+        return rank == args->root ? &args->recv : &args->send;
     case HAN_SCATTER:
-        side = rank == args->root ? &args->send : &args->recv;
-        break;
+        return rank == args->root ? &args->send : &args->recv;
     default:
-        break;
+        return &args->recv;
     }
+}
+
+/* Of the message, or of a block; where counts differ, of all blocks. */
+static size_t units_of(const mca_coll_han_side_t *side, int size)
+{
+    size_t units = 0;
+
     if (NULL == side->counts) {
-        return side->type->super.size * (size_t) side->count;
+        return (size_t) side->count;
     }
     for (int i = 0; i < size; ++i) {
         units += (size_t) side->counts[i];
     }
-    return units * side->type->super.size / (size_t) size;
+    return units;
+}
+
+/* Packed bytes of the message, or of a block, on average: equal on all ranks. Without a side no decision depends on
+ * them. */
+static size_t bytes_of(const mca_coll_han_side_t *side, int size)
+{
+    return NULL == side ? 0
+                        : units_of(side, size) * side->type->super.size / (size_t) (NULL == side->counts ? 1 : size);
+}
+
+/* Whether all ranks know that nothing is to be moved. */
+static bool is_empty(const mca_coll_han_side_t *side, int size)
+{
+    return NULL != side && 0 == units_of(side, size) * side->type->super.size;
 }
 
 /* What the user has set, where that counts. */
@@ -168,7 +184,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_col
         .collective = args->collective,
         .nodes = topology->group_count,
         .ppn = topology->largest,
-        .bytes = bytes_of(args, ompi_comm_size(module->comm), ompi_comm_rank(module->comm)),
+        .bytes = bytes_of(known_side(args, ompi_comm_rank(module->comm)), ompi_comm_size(module->comm)),
         .form = args->form,
         .adapt = NULL != module->adapt,
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
@@ -202,8 +218,20 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
         HAN_COLLECTIVES(PERFORMER)
     };
     mca_coll_han_params_t params;
-    int rc = decide(module, args, &params);
+    int rc;
 
+    /*
+     * Before anything that ranks do together: where there is nothing to move MPI may have let some of them go. Who
+     * makes a persistent request is there.
+     */
+    if (HAN_PERSISTENT != args->form
+        && is_empty(known_side(args, ompi_comm_rank(module->comm)), ompi_comm_size(module->comm))) {
+        if (NULL != request) {
+            *request = &ompi_request_empty;
+        }
+        return OMPI_SUCCESS;
+    }
+    rc = decide(module, args, &params);
     if (OMPI_SUCCESS == rc && HAN_FALLBACK == params.algorithm) {
         return HAN_TO_FALLBACK;
     }

@@ -4,6 +4,8 @@
  */
 #include "coll_han.h"
 
+#include <stdint.h>
+
 static const mca_coll_han_stages_t *const tables[HAN_COLLECTIVE_COUNT][HAN_ALGORITHM_COUNT] = {
     [HAN_BCAST] = { [HAN_SIMPLE] = &mca_coll_han_bcast_stages, [HAN_PIPELINE] = &mca_coll_han_bcast_stages },
     [HAN_REDUCE] = { [HAN_SIMPLE] = &mca_coll_han_reduce_stages, [HAN_PIPELINE] = &mca_coll_han_reduce_stages },
@@ -103,16 +105,39 @@ static void make_plan(mca_coll_han_plan_t *plan, mca_coll_han_call_t *call, cons
     call->unpack_after = rank == root ? -1 : at_root ? 0 : table->count - 1;
 }
 
-static int run_levels(han_module_t *module, const mca_coll_han_stages_t *table, const mca_coll_adapt_call_t *todo,
+/*
+ * The allreduce of coll/libnbc depends on whether a rank is in place: all leaders must be, or none. Where some have
+ * combined what their nodes have, which is in their receive buffer then, who is alone puts its message there, too.
+ */
+static bool must_be_in_place(const mca_coll_han_call_t *call, const mca_coll_han_stages_t *table,
+                             const mca_coll_adapt_call_t *todo)
+{
+    const mca_coll_base_module_t *up = call->submodules[HAN_UP];
+
+    return &mca_coll_han_up_allreduce_stages == table && MPI_IN_PLACE != todo->sbuf && NULL != up
+           && !mca_coll_han_is_adapt(up) && NULL == call->submodules[HAN_LOW] && 1 < call->module->topology.largest;
+}
+
+static void put_in_place(mca_coll_han_call_t *call, mca_coll_adapt_call_t *todo)
+{
+    const int rc = ompi_datatype_copy_content_same_ddt(todo->datatype, (int32_t) todo->count, todo->rbuf,
+                                                       (char *) (uintptr_t) todo->sbuf);
+
+    call->rc = mca_coll_han_alarm_note(call->module, call->rc, 0 > rc ? OMPI_ERROR : OMPI_SUCCESS);
+    todo->sbuf = MPI_IN_PLACE;
+}
+
+static int run_levels(han_module_t *module, const mca_coll_han_stages_t *table, const mca_coll_adapt_call_t *asked,
                       const mca_coll_han_params_t *params)
 {
-    mca_coll_han_call_t call = { .module = module, .op = todo->op };
+    mca_coll_han_call_t call = { .module = module, .op = asked->op };
+    mca_coll_adapt_call_t todo = *asked;
     mca_coll_han_plan_t plan;
     bool slots;
     int rc;
 
     ++module->levels_calls;
-    mca_coll_han_segments_cut(&call.segments, module, todo, params->fs);
+    mca_coll_han_segments_cut(&call.segments, module, &todo, params->fs);
     if (0 == call.segments.count) {
         return OMPI_SUCCESS;
     }
@@ -120,15 +145,19 @@ static int run_levels(han_module_t *module, const mca_coll_han_stages_t *table, 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
+    if (must_be_in_place(&call, table, &todo)) {
+        put_in_place(&call, &todo);
+    }
     choose_hows(&call, params);
-    make_plan(&plan, &call, table, params, todo->root);
-    slots = find_routes(&call, &plan, todo);
-    rc = mca_coll_han_segments_open(&call.segments, todo, mca_coll_han_plan_window(&plan), slots);
+    make_plan(&plan, &call, table, params, todo.root);
+    slots = find_routes(&call, &plan, &todo);
+    rc = mca_coll_han_segments_open(&call.segments, &todo, mca_coll_han_plan_window(&plan), slots);
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
     mca_coll_han_watch_start(module->watch);
-    rc = mca_coll_han_alarm_heed(module, mca_coll_han_plan_execute(&plan));
+    rc = mca_coll_han_plan_execute(&plan);
+    rc = mca_coll_han_alarm_heed(module, OMPI_SUCCESS == call.rc ? rc : call.rc);
     mca_coll_han_segments_close(&call.segments);
     return rc;
 }

@@ -53,12 +53,14 @@ static void wild_pointer(void)
 }
 
 /*
- * Every second rank has a count of 0, for which MPI_Bcast of Open MPI returns without asking a component; a component
- * that communicates for the others leaves them waiting.
+ * Every second rank has a count of 0, for which Open MPI's blocking functions return without asking a component; a
+ * component that communicates for the others leaves them waiting.
  */
 static void nothing_by_rank(void)
 {
-    MPI_Datatype nothing;
+    const int count = 0 == t.rank % 2 ? 5 : 0;
+    int *counts, *places, word = 7;
+    MPI_Datatype nothing, type;
 
     if (!strict) {
         t_skip("wants --strict: the standard demands it, but Open MPI's own components may hang");
@@ -66,9 +68,24 @@ static void nothing_by_rank(void)
     }
     T_MPI(MPI_Type_contiguous(0, MPI_INT, &nothing));
     T_MPI(MPI_Type_commit(&nothing));
-    for (int root = 0; root < t.size; ++root) {
-        T_MPI(MPI_Bcast(NULL, 0 == t.rank % 2 ? 5 : 0, 0 == t.rank % 2 ? nothing : MPI_BYTE, root, MPI_COMM_WORLD));
+    counts = t_alloc((size_t) t.size * sizeof(*counts));
+    places = t_alloc((size_t) t.size * sizeof(*places));
+    type = 0 == t.rank % 2 ? nothing : MPI_BYTE;
+    for (int i = 0; i < t.size; ++i) {
+        counts[i] = count;
+        places[i] = 0;
     }
+    for (int root = 0; root < t.size; ++root) {
+        T_MPI(MPI_Bcast(NULL, count, type, root, MPI_COMM_WORLD));
+        T_MPI(MPI_Gather(NULL, count, type, &word, count, type, root, MPI_COMM_WORLD));
+        T_MPI(MPI_Scatter(NULL, count, type, &word, count, type, root, MPI_COMM_WORLD));
+    }
+    T_MPI(MPI_Allgather(NULL, count, type, &word, count, type, MPI_COMM_WORLD));
+    T_MPI(MPI_Allgatherv(NULL, count, type, &word, counts, places, type, MPI_COMM_WORLD));
+    T_MPI(MPI_Alltoall(NULL, count, type, &word, count, type, MPI_COMM_WORLD));
+    t_expect(7 == word, "something came: %d", word);
+    t_free(places);
+    t_free(counts);
     T_MPI(MPI_Type_free(&nothing));
 }
 

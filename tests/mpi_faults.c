@@ -21,6 +21,7 @@ static long yields = 0;
 static long late = 0;
 static long padding = 0;
 static long freed = 0;
+static long alone = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
 static void gather_is_in_rank_order(void)
@@ -464,6 +465,28 @@ static void padding_is_inside_the_memory(void)
     MPI_Type_free(&narrow);
 }
 
+/*
+ * A leader that is alone on its node has its operand in the send buffer, the others theirs in the receive buffer. Long
+ * enough for the ring of coll/libnbc, and a segment more.
+ */
+static void leaders_alone_and_not(void)
+{
+    enum { COUNT = 50000 };
+    int *own = t_alloc(COUNT * sizeof(int)), *sum = t_alloc(COUNT * sizeof(int));
+    long wrong = 0;
+
+    for (int i = 0; i < COUNT; ++i) {
+        own[i] = t.rank + i;
+    }
+    T_MPI(MPI_Allreduce(own, sum, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    for (int i = 0; i < COUNT; ++i) {
+        wrong += sum[i] != t.size * i + t.size * (t.size - 1) / 2 || own[i] != t.rank + i;
+    }
+    t_expect(0 == wrong, "%ld of %d values are wrong", wrong, COUNT);
+    t_free(own);
+    t_free(sum);
+}
+
 /* The last message under way on a communicator that the user has freed ends it: the sender must not wait for itself. */
 static void left_communicators_end(void)
 {
@@ -492,7 +515,8 @@ int main(int argc, char **argv)
         = { { "--gather", false, &gather },       { "--ragged", false, &ragged },   { "--module", false, &module },
             { "--signature", false, &signature }, { "--first", false, &first },     { "--wire", false, &wire },
             { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
-            { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed } };
+            { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed },
+            { "--alone", false, &alone } };
     const struct {
         const long *wanted;
         const char *name;
@@ -509,6 +533,7 @@ int main(int argc, char **argv)
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
+        { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },
         { &freed, "communicators that are left with messages under way end", left_communicators_end },
         { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },
     };
