@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "coll_adapt_tags.h"
+#include "coll_adapt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mca/coll/coll.h"
 #include "ompi/op/op.h"
 
 /* The tags of each form. */
@@ -68,10 +67,15 @@ static bool find(mca_coll_adapt_tag_space_t *space, int count, uint64_t *place)
     return false;
 }
 
-/* Requests are freed by each rank when it likes: which are in use has to be asked. All ranks come here in one call. */
+/*
+ * Requests are freed by each rank when it likes: which are in use has to be asked. All ranks come here in one call. Not
+ * by the communicator's allreduce: who decides calls there may be in the middle of the one that wants tags.
+ */
 static int agree(mca_coll_adapt_tag_space_t *space)
 {
-    const mca_coll_base_comm_coll_t *coll = space->comm->c_coll;
+    const mca_coll_adapt_call_t ask = mca_coll_adapt_reduce_call(ADAPT_ALLREDUCE, MPI_IN_PLACE, space->used, USED_WORDS,
+                                                                 MPI_UINT64_T, MPI_BOR, 0, space->comm);
+    mca_coll_adapt_event_module_t *module = (void *) ((char *) space - offsetof(mca_coll_adapt_event_module_t, tags));
     mca_coll_adapt_tags_t *tags;
 
     memset(space->used, 0, USED_BYTES);
@@ -82,8 +86,7 @@ static int agree(mca_coll_adapt_tag_space_t *space)
     }
     pthread_mutex_unlock(&space->lock);
     space->next[ADAPT_PERSISTENT] = 0;
-    return coll->coll_allreduce(MPI_IN_PLACE, space->used, USED_WORDS, MPI_UINT64_T, MPI_BOR, space->comm,
-                                coll->coll_allreduce_module);
+    return mca_coll_adapt_doubling(module, &ask, ADAPT_BLOCKING, NULL);
 }
 
 static int take_persistent(mca_coll_adapt_tag_space_t *space, int count, uint64_t *place)

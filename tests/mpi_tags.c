@@ -234,11 +234,13 @@ static void persistent_come_round(void)
     if (t_expect(NULL != adapt, "ADAPT has no module")) {
         T_MPI(MPIX_Bcast_init(words[0], LONG, MPI_INT, 0, comm, MPI_INFO_NULL, &old));
         for (int call = 0; call < 8; ++call) {
+            const int root = (call + 2) % t.size;
+
             /* Before the end: the tags that are given out next are those of the old one, if nothing stops it. */
             adapt->tags.next[ADAPT_PERSISTENT] = COLL_TAGS_PERSISTENT_COUNT;
-            T_MPI(MPIX_Bcast_init(words[1], LONG, MPI_INT, 0, comm, MPI_INFO_NULL, &new));
+            T_MPI(MPIX_Bcast_init(words[1], LONG, MPI_INT, root, comm, MPI_INFO_NULL, &new));
             fill(call, 0, words[0], LONG);
-            fill(call + 1, 0, words[1], LONG);
+            fill(call + 1, root, words[1], LONG);
             T_MPI(MPI_Start(0 == t.rank % 2 ? &old : &new));
             be_uneven(0 == t.rank % 2 ? &old : &new);
             T_MPI(MPI_Start(0 == t.rank % 2 ? &new : &old));

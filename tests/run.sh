@@ -66,6 +66,7 @@ all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_
 the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_han_start 0 --mca coll_han_machine HERE/cluster.machine | mpi_check --defaults --whole --calls 40
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
+tags, a tree for each root          | usual       | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_allreduce_algorithm tree --mca coll_han_allreduce_lanes 2 | mpi_tags
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
 tags, ofi                           | usual       | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
