@@ -2,7 +2,8 @@
 /**
  * @file
  * A message as a stream of packed bytes that may be cut anywhere: Open MPI's convertor, which by itself packs whole
- * basic elements only, so that a cut inside a double would leave a segment short.
+ * basic elements only, so that a cut inside a double would leave a segment short, and of an element that is cut unpacks
+ * at most COLL_PACKING_ASIDE bytes.
  *
  * A header and not a library for the reason given in coll_variables.h.
  */
@@ -11,28 +12,54 @@
 
 #include "ompi_config.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_convertor.h"
 
-/* More than the largest basic element. */
-enum { COLL_PACKING_CARRY = 64 };
+enum {
+    COLL_PACKING_CARRY = 64, /* more than the largest basic element */
+    COLL_PACKING_ASIDE = 16, /* the convertor's memory for the first part of an element: complex long doubles have 32 */
+};
 
 typedef struct coll_packing_t {
     opal_convertor_t convertor;
     size_t first;   /**< packed bytes carry[first] to carry[last - 1] belong to the next segment */
     size_t last;
     char carry[COLL_PACKING_CARRY];
+    char *element;  /**< of the datatype, packed: where parts of one wait for the rest; NULL: the convertor keeps them */
+    size_t size;    /**< packed bytes of such an element */
+    size_t held;    /**< those that have come */
 } coll_packing_t;
+
+/* Whether it has a basic element that the convertor could not keep. */
+static inline bool coll_packing_is_wide(const ompi_datatype_t *datatype)
+{
+    for (int id = 0; id < OPAL_DATATYPE_MAX_PREDEFINED; ++id) {
+        if (0 != (datatype->super.bdt_used >> id & 1) && COLL_PACKING_ASIDE < opal_datatype_local_sizes[id]) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /** Starts at the beginning of a message, which is packed (packing) or unpacked. */
 static inline int coll_packing_open(coll_packing_t *packing, ompi_datatype_t *datatype, size_t count, void *buffer,
                                     bool pack)
 {
     OBJ_CONSTRUCT(&packing->convertor, opal_convertor_t);
-    packing->first = packing->last = 0;
+    packing->first = packing->last = packing->held = 0;
+    packing->size = datatype->super.size;
+    packing->element = NULL;
+    if (!pack && coll_packing_is_wide(datatype)) {
+        packing->element = malloc(packing->size);
+        if (NULL == packing->element) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
     return pack ? opal_convertor_copy_and_prepare_for_send(ompi_mpi_local_convertor, &datatype->super, count, buffer, 0,
                                                            &packing->convertor)
                 : opal_convertor_copy_and_prepare_for_recv(ompi_mpi_local_convertor, &datatype->super, count, buffer, 0,
@@ -44,12 +71,13 @@ static inline void coll_packing_rewind(coll_packing_t *packing)
 {
     size_t start = 0;
 
-    packing->first = packing->last = 0;
+    packing->first = packing->last = packing->held = 0;
     opal_convertor_set_position(&packing->convertor, &start);
 }
 
 static inline void coll_packing_close(coll_packing_t *packing)
 {
+    free(packing->element);
     OBJ_DESTRUCT(&packing->convertor);
 }
 
@@ -90,8 +118,8 @@ static inline int coll_packing_pack(coll_packing_t *packing, char *target, size_
     return done == bytes ? OMPI_SUCCESS : OMPI_ERROR;
 }
 
-/** Unpacks the next bytes of the message. The convertor itself keeps the first part of an element that is cut. */
-static inline int coll_packing_unpack(coll_packing_t *packing, char *source, size_t bytes)
+/* Unpacks bytes of which the convertor keeps what is left over. */
+static inline int coll_packing_unpack_all(coll_packing_t *packing, char *source, size_t bytes)
 {
     struct iovec iov = { .iov_base = source, .iov_len = bytes };
     uint32_t iov_count = 1;
@@ -99,6 +127,42 @@ static inline int coll_packing_unpack(coll_packing_t *packing, char *source, siz
 
     return 0 > opal_convertor_unpack(&packing->convertor, &iov, &iov_count, &done) || done != bytes ? OMPI_ERROR
                                                                                                      : OMPI_SUCCESS;
+}
+
+/* Takes a part of an element of the datatype, which is unpacked when it is whole. Returns the bytes that it took. */
+static inline size_t coll_packing_hold(coll_packing_t *packing, const char *source, size_t bytes, int *rc)
+{
+    const size_t missing = packing->size - packing->held, taken = missing < bytes ? missing : bytes;
+
+    memcpy(packing->element + packing->held, source, taken);
+    packing->held += taken;
+    if (packing->held == packing->size) {
+        packing->held = 0;
+        *rc = coll_packing_unpack_all(packing, packing->element, packing->size);
+    }
+    return taken;
+}
+
+/** Unpacks the next bytes of the message. */
+static inline int coll_packing_unpack(coll_packing_t *packing, char *source, size_t bytes)
+{
+    int rc = OMPI_SUCCESS;
+
+    if (NULL == packing->element) {
+        return coll_packing_unpack_all(packing, source, bytes);
+    }
+    while (0 < bytes && OMPI_SUCCESS == rc) {
+        size_t taken = bytes / packing->size * packing->size;
+
+        if (0 < packing->held || 0 == taken) {
+            taken = coll_packing_hold(packing, source, bytes, &rc);
+        } else {
+            rc = coll_packing_unpack_all(packing, source, taken);
+        }
+        source += taken;
+        bytes -= taken;
+    }
+    return rc;
 }
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "mpi_test.h"
 
+#include <stddef.h>
+
 static long segment = 1024;
 static long strict = 0;
 
@@ -87,6 +89,67 @@ static void nothing_by_rank(void)
     t_free(places);
     t_free(counts);
     T_MPI(MPI_Type_free(&nothing));
+}
+
+/* ---- the largest basic element ---- */
+
+struct wide {
+    int number;
+    long double _Complex value;
+};
+
+/* The rank's structures; what they have nothing in stays as it is. */
+static struct wide *make_wide(int rank, int count)
+{
+    struct wide *all = t_alloc((size_t) count * sizeof(*all));
+
+    memset(all, 0xee, (size_t) count * sizeof(*all));
+    for (int i = 0; i < count && 0 <= rank; ++i) {
+        all[i].number = 1000 * rank + i;
+        all[i].value = 3 * i + rank;
+    }
+    return all;
+}
+
+static void expect_wide(const struct wide *all, int rank, int count, const char *what)
+{
+    unsigned char gap[sizeof(long double _Complex) - sizeof(int)];
+    int i = 0;
+
+    memset(gap, 0xee, sizeof(gap));
+    while (i < count && 1000 * rank + i == all[i].number && 3 * i + rank == all[i].value
+           && 0 == memcmp((const char *) &all[i] + sizeof(int), gap, offsetof(struct wide, value) - sizeof(int))) {
+        ++i;
+    }
+    t_expect(i == count, "%s, from rank %d: structure %d of %d is wrong", what, rank, i, count);
+}
+
+/* Segments and pieces of memory end inside an element of 32 bytes. */
+static void wide_elements(void)
+{
+    const int count = (int) (3 * segment / 36) + 5, lengths[] = { 1, 1 };
+    const MPI_Aint places[] = { 0, offsetof(struct wide, value) };
+    const MPI_Datatype types[] = { MPI_INT, MPI_C_LONG_DOUBLE_COMPLEX };
+    struct wide *own = make_wide(t.rank, count), *all = make_wide(-1, count * t.size), *got;
+    MPI_Datatype type;
+
+    T_MPI(MPI_Type_create_struct(2, lengths, places, types, &type));
+    T_MPI(MPI_Type_commit(&type));
+    for (int root = 0; root < t.size; ++root) {
+        got = make_wide(root == t.rank ? root : -1, count);
+        T_MPI(MPI_Bcast(got, count, type, root, MPI_COMM_WORLD));
+        expect_wide(got, root, count, "bcast");
+        t_expect(t_guarded(got), "bcast, root %d: a guard was written", root);
+        t_free(got);
+    }
+    T_MPI(MPI_Allgather(own, count, type, all, count, type, MPI_COMM_WORLD));
+    for (int rank = 0; rank < t.size; ++rank) {
+        expect_wide(all + (ptrdiff_t) rank * count, rank, count, "allgather");
+    }
+    t_expect(t_guarded(all), "allgather: a guard was written");
+    T_MPI(MPI_Type_free(&type));
+    t_free(all);
+    t_free(own);
 }
 
 /* ---- intercommunicators ---- */
@@ -203,6 +266,7 @@ int main(int argc, char **argv)
     static const struct t_behaviour behaviours[] = {
         { "a count of 0 with a wild pointer", wild_pointer, 0 },
         { "one signature without data, by rank a count of 0 or a type of size 0", nothing_by_rank, 0 },
+        { "segments end inside the largest basic element", wide_elements, 0 },
         { "an intercommunicator, both ways", on_intercommunicator, 0 },
         { "many in a row, any root and size", many_in_a_row, 0 },
         { "buffers change as soon as a call returns", buffers_change, 0 },
