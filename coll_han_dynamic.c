@@ -214,13 +214,14 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
 
 /* Who chooses a number of groups asks for them, and who chooses submodules for levels. The segment size serves whatever
  * the algorithm cuts, so that one must. */
-static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings)
+static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings,
+                    mca_coll_han_collective_t collective)
 {
     if (0 < settings->segsize) {
         params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
         if (HAN_FALLBACK == params->algorithm) {
-            params->algorithm = HAN_TREE;
+            params->algorithm = mca_coll_han_is_scan(collective) ? HAN_LEADERS : HAN_TREE;
         } else if (HAN_SIMPLE == params->algorithm) {
             params->algorithm = HAN_PIPELINE;
         }
@@ -235,7 +236,7 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->why = "groups set by the user";
     }
     if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
-        params->algorithm = HAN_PIPELINE;
+        params->algorithm = HAN_BARRIER == collective ? HAN_SIMPLE : HAN_PIPELINE;
         params->why = "submodules set by the user";
     }
     if (HAN_AUTO != settings->up_module) {
@@ -327,7 +328,7 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
     if (HAN_ADAPT == params.imod && !input->adapt) {
         params.imod = HAN_LIBNBC;
     }
-    by_user(&params, settings);
+    by_user(&params, settings, input->collective);
     if (input->anywhere && reduces(input->collective)) {
         /* Its order depends on nothing but ranks; HAN's own would be another one where all ranks share a node. */
         params.algorithm = HAN_FALLBACK;
