@@ -9,7 +9,6 @@
 
 #include "common/coll_fallback.h"
 
-#define UNUSED __opal_attribute_unused__
 #define EXPAND(...) __VA_ARGS__
 
 #define ENTRY_POINTS(number, name, parameters, arguments, send_side, recv_side, op_, root_, performer)                 \

@@ -42,7 +42,6 @@ typedef struct mca_coll_adapt_transfer_t {
     size_t segment;
     void *buffer;
     int rc;         /**< 0, or how it failed */
-    void *request;  /**< the transport's */
 } mca_coll_adapt_transfer_t;
 
 /** Moves messages. */

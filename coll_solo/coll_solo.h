@@ -163,7 +163,7 @@ enum { SOLO_FAILURE_TEXT = 160 };
  * When all have the memory: finds out about cores, groups and single copy. Collective over the communicator; what comes
  * out is the same on all ranks.
  *
- * @returns SOLO_NO_MEMORY where a rank has no memory, or an error of a fallback
+ * @returns on all ranks SOLO_NO_MEMORY where one has no memory, or an error of a fallback
  */
 int mca_coll_solo_meet(mca_coll_solo_module_t *module);
 

@@ -43,7 +43,7 @@ typedef struct mca_coll_solo_box_t {
 /** The beginning of a rank's area. */
 typedef struct mca_coll_solo_area_t {
     _Alignas(SOLO_LINE) _Atomic uint64_t done;
-    /* Written once, before the ranks agree that the memory is there. */
+    /* Written once, when the ranks meet, between two of their agreements. */
     _Alignas(SOLO_LINE) int64_t pid;
     uint64_t probe; /**< address of a number in that process, for the test of single copy */
     uint64_t token; /**< what is there */

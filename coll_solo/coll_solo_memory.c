@@ -216,7 +216,8 @@ int mca_coll_solo_lowest(mca_coll_solo_module_t *module, bool yes, int more[2])
         = fallback->fn.allreduce(mine, all, 3, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
 
     memcpy(more, all + 1, 2 * sizeof(*more));
-    return OMPI_SUCCESS == rc ? all[0] : rc;
+    /* Of other components errors may be above 0, as ranks are. */
+    return OMPI_SUCCESS == rc ? all[0] : 0 > rc ? rc : OMPI_ERROR;
 }
 
 /* Once a process; but where that is how the ranks are set up, for who wants to know. */
@@ -275,6 +276,14 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     }
     rc = mca_coll_solo_meet(module);
     module->state = OMPI_SUCCESS == rc ? SOLO_READY : SOLO_FAILED;
+    if (SOLO_NO_MEMORY == rc) {
+        /* All ranks know: to the caller it is as if there were no shared memory. */
+        if (0 == module->rank) {
+            say_failure(module, "no memory for the groups of ranks", false);
+        }
+        mca_coll_solo_memory_free(module);
+        rc = OMPI_SUCCESS;
+    }
 out:
     if (0 == module->rank && offer.made) {
         close(offer.fd); /* all others have it */
