@@ -79,8 +79,8 @@ static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
 enum { MOST_PAIRS = 16384 };
 
 /*
- * Where each rank has a tree, all must be kept; own blocks must be in place before a persistent allgather starts, and
- * results in place of a reduce_scatter wait until it ends.
+ * Where each rank has a tree, all must be kept; own blocks must be in place before a persistent allgather starts. Of a
+ * reduce_scatter nothing may depend on being in place: ranks that get nothing need not be where the others are.
  */
 static bool tree_fits(const mca_coll_han_input_t *input)
 {
@@ -90,7 +90,7 @@ static bool tree_fits(const mca_coll_han_input_t *input)
         return HAN_TREES_KEPT / input->nodes >= input->ppn && (HAN_PERSISTENT != input->form || input->in_place);
     case HAN_REDUCE_SCATTER_BLOCK:
     case HAN_REDUCE_SCATTER:
-        return HAN_TREES_KEPT / input->nodes >= input->ppn && (HAN_BLOCKING == input->form || !input->in_place);
+        return HAN_TREES_KEPT / input->nodes >= input->ppn;
     default:
         return true;
     }

@@ -22,63 +22,31 @@ static size_t count_all(const mca_coll_han_side_t *side, int size)
 
 /* -- tree -- */
 
-static void make_calls(const han_module_t *han, const mca_coll_han_args_t *args, void *result,
-                       mca_coll_adapt_call_t *calls)
-{
-    const mca_coll_han_side_t *side = &args->recv;
-    const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
-    const char *operand = MPI_IN_PLACE == args->send.buffer ? side->buffer : args->send.buffer;
-    ptrdiff_t lb, extent;
-
-    ompi_datatype_get_extent(side->type, &lb, &extent);
-    for (int root = 0; root < size; ++root) {
-        const int count = mca_coll_han_side_count(side, root);
-
-        calls[root] = mca_coll_adapt_reduce_call(ADAPT_REDUCE, operand, root == rank ? result : NULL, count, side->type,
-                                                 args->op, root, han->comm);
-        calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
-        operand += count * extent;
-    }
-}
-
-/* In place, the result may not be where operands still are: it is put aside until all are through. */
-static int by_tree_in_place(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
-                            mca_coll_adapt_call_t *calls)
-{
-    const mca_coll_han_side_t *side = &args->recv;
-    const int count = mca_coll_han_side_count(side, ompi_comm_rank(han->comm));
-    const coll_room_t room = COLL_ROOM_OF(side->type, (size_t) count);
-    char *aside = mca_coll_han_memory_take(han, 0 == room.bytes ? 1 : room.bytes);
-    int rc;
-
-    if (NULL == aside) {
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    make_calls(han, args, aside - room.first, calls);
-    rc = mca_coll_han_call_tree(han, HAN_BLOCKING, calls, params, NULL);
-    if (OMPI_SUCCESS == rc
-        && 0 > ompi_datatype_copy_content_same_ddt(side->type, count, side->buffer, aside - room.first)) {
-        rc = OMPI_ERROR;
-    }
-    mca_coll_han_memory_give(han, aside);
-    return rc;
-}
-
 static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
                    ompi_request_t **request)
 {
-    mca_coll_adapt_call_t *calls = malloc((size_t) ompi_comm_size(han->comm) * sizeof(*calls));
+    const mca_coll_han_side_t *side = &args->recv;
+    const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
+    const bool in_place = MPI_IN_PLACE == args->send.buffer;
+    const char *operand = in_place ? side->buffer : args->send.buffer;
+    mca_coll_adapt_call_t *calls = malloc((size_t) size * sizeof(*calls));
+    ptrdiff_t lb, extent;
     int rc;
 
     if (NULL == calls) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    if (MPI_IN_PLACE == args->send.buffer) {
-        rc = by_tree_in_place(han, args, params, calls);
-    } else {
-        make_calls(han, args, args->recv.buffer, calls);
-        rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
+    ompi_datatype_get_extent(side->type, &lb, &extent);
+    for (int root = 0; root < size; ++root) {
+        const int count = mca_coll_han_side_count(side, root);
+
+        calls[root] = mca_coll_adapt_reduce_call(ADAPT_REDUCE, operand, root == rank ? side->buffer : NULL, count,
+                                                 side->type, args->op, root, han->comm);
+        calls[root].aside = in_place && root == rank;
+        calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
+        operand += count * extent;
     }
+    rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
     free(calls);
     return rc;
 }

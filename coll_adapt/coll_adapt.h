@@ -2,7 +2,7 @@
 /**
  * @file
  * ADAPT: event-driven collectives (Luo et al., "ADAPT: An Event-Based Adaptive Collective Communication Framework").
- * Declarations in sections, one for each source file. The first two sections are for other components, too.
+ * Declarations in sections, one for each source file. Other components use the types, and call functions through a module.
  */
 #ifndef MCA_COLL_ADAPT_H
 #define MCA_COLL_ADAPT_H
@@ -71,6 +71,8 @@ typedef struct mca_coll_adapt_call_t {
     /** Several calls as one, with one request: the next one; NULL: none. Each takes the tree of its place, if trees are
      * passed. So an allgather is as many broadcasts as there are ranks. */
     const struct mca_coll_adapt_call_t *next;
+    /** Of several reduces: the result is put into rbuf when all are over, as operands are there until then. */
+    bool aside;
 } mca_coll_adapt_call_t;
 
 /** The arguments of a broadcast. */
@@ -270,6 +272,9 @@ typedef struct mca_coll_adapt_op_t {
     char *slots;
     coll_room_t slot;
     size_t stash; /**< first of a window of slots for own contributions; 0: there is none */
+    /* A result that waits until the whole collective is over. */
+    char *aside;  /**< its memory, to which rbuf leads; NULL: it is where it belongs */
+    void *result; /**< where it belongs */
     coll_packing_t packing;
 } mca_coll_adapt_op_t;
 

@@ -119,6 +119,17 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
                                         transfer_complete, transfer);
 }
 
+/* All operands have been used: results may go where these were. */
+static void put_results(mca_coll_adapt_op_t *first)
+{
+    for (mca_coll_adapt_op_t *op = first; NULL != op && OMPI_SUCCESS == first->rc; op = op->next) {
+        if (NULL != op->aside
+            && 0 > ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) op->count, op->result, op->rbuf)) {
+            first->rc = OMPI_ERROR;
+        }
+    }
+}
+
 static void op_finish(mca_coll_adapt_core_t *core, int rc)
 {
     mca_coll_adapt_op_t *first = op_of(core)->first;
@@ -130,6 +141,7 @@ static void op_finish(mca_coll_adapt_core_t *core, int rc)
     /* Several threads may come here. The last one must have seen all that the others did: with the request, their
      * operations and the user's buffers are let go. OPAL_THREAD_ADD_FETCH32 is relaxed, and does not say so. */
     if (1 == atomic_fetch_sub(&first->pending, 1)) {
+        put_results(first);
         mca_coll_adapt_request_complete(&first->super.super, &first->tags, first->rc);
     }
 }
@@ -345,6 +357,7 @@ static void op_destruct(mca_coll_adapt_op_t *op)
     }
     mca_coll_adapt_tree_free(&op->core.task.tree);
     mca_coll_adapt_memory.give(op->slots);
+    mca_coll_adapt_memory.give(op->aside);
     if (op->packed) {
         coll_packing_close(&op->packing);
     }
@@ -467,6 +480,19 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
     return coll_packing_open(&op->packing, op->datatype, call->count, call->rbuf, -1 == task->tree.parent);
 }
 
+static int put_aside(mca_coll_adapt_op_t *op)
+{
+    const coll_room_t room = COLL_ROOM_OF(op->datatype, op->count);
+
+    op->aside = mca_coll_adapt_memory.take(room.bytes);
+    if (NULL == op->aside) {
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    op->result = op->rbuf;
+    op->rbuf = op->aside - room.first;
+    return OMPI_SUCCESS;
+}
+
 static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, mca_coll_adapt_task_t *task)
 {
     const bool outlets = !task->down && -1 != task->tree.parent && 0 != task->tree.child_count;
@@ -477,6 +503,13 @@ static int make_reduce_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t
 
     op->sbuf = call->sbuf;
     op->rbuf = call->rbuf;
+    if (call->aside && 0 < task->segments) {
+        const int rc = put_aside(op);
+
+        if (OMPI_SUCCESS != rc) {
+            return rc;
+        }
+    }
     task->work = &reduce_work;
     if ((outlets || stash) && bound < task->segments) {
         task->window = bound;

@@ -6,6 +6,7 @@
  */
 #include "mpi_test.h"
 
+#include <mpi-ext.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ static long late = 0;
 static long padding = 0;
 static long freed = 0;
 static long alone = 0;
+static long partly = 0;
 
 /* 11664: with ranks laid out by node, every value was wrong. */
 static void gather_is_in_rank_order(void)
@@ -466,6 +468,46 @@ static void padding_is_inside_the_memory(void)
 }
 
 /*
+ * MPI lets ranks that get nothing of a reduce_scatter be the only ones that are not in place. A nonblocking call, and
+ * persistent ones.
+ */
+static void some_ranks_are_in_place(void)
+{
+    enum { COUNT = 3000, CALLS = 3 };
+    const bool gets = t.size - 1 != t.rank;
+    const int count = COUNT * (t.size - 1);
+    int *own = t_alloc((size_t) count * sizeof(int)), *counts = t_alloc((size_t) t.size * sizeof(int));
+    void *const from = gets ? MPI_IN_PLACE : (void *) own, *const to = gets ? own : NULL;
+    MPI_Request request, kept;
+
+    for (int rank = 0; rank < t.size; ++rank) {
+        counts[rank] = t.size - 1 == rank ? 0 : COUNT;
+    }
+    T_MPI(MPIX_Reduce_scatter_init(from, to, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &kept));
+    for (int call = 0; call < CALLS; ++call) {
+        long wrong = 0;
+
+        for (int i = 0; i < count; ++i) {
+            own[i] = t.rank + i + call;
+        }
+        if (0 == call) {
+            T_MPI(MPI_Ireduce_scatter(from, to, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+            T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            T_MPI(MPI_Start(&kept));
+            T_MPI(MPI_Wait(&kept, MPI_STATUS_IGNORE));
+        }
+        for (int i = 0; i < COUNT && gets; ++i) {
+            wrong += own[i] != t.size * (t.rank * COUNT + i + call) + t.size * (t.size - 1) / 2;
+        }
+        t_expect(0 == wrong, "call %d: %ld of %d values are wrong", call, wrong, COUNT);
+    }
+    T_MPI(MPI_Request_free(&kept));
+    t_free(own);
+    t_free(counts);
+}
+
+/*
  * A leader that is alone on its node has its operand in the send buffer, the others theirs in the receive buffer. Long
  * enough for the ring of coll/libnbc, and a segment more.
  */
@@ -516,7 +558,7 @@ int main(int argc, char **argv)
             { "--signature", false, &signature }, { "--first", false, &first },     { "--wire", false, &wire },
             { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
             { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed },
-            { "--alone", false, &alone } };
+            { "--alone", false, &alone },         { "--partly", false, &partly } };
     const struct {
         const long *wanted;
         const char *name;
@@ -533,6 +575,8 @@ int main(int argc, char **argv)
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
+        { &partly, "a reduce_scatter is right where only ranks that get nothing are not in place",
+          some_ranks_are_in_place },
         { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },
         { &freed, "communicators that are left with messages under way end", left_communicators_end },
         { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },
