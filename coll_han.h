@@ -518,6 +518,9 @@ static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int r
     return NULL == side->counts ? side->count : side->counts[rank];
 }
 
+/** Elements of the blocks of all ranks. */
+size_t mca_coll_han_side_total(const mca_coll_han_side_t *side, int size);
+
 /** Of a buffer of blocks, those of so many ranks from this one on. All lie one behind the other, or count is 1. */
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count);
 

@@ -86,34 +86,6 @@ static const mca_coll_han_side_t *known_side(const mca_coll_han_args_t *args, in
     }
 }
 
-/* Of the message, or of a block; where counts differ, of all blocks. */
-static size_t units_of(const mca_coll_han_side_t *side, int size)
-{
-    size_t units = 0;
-
-    if (NULL == side->counts) {
-        return (size_t) side->count;
-    }
-    for (int i = 0; i < size; ++i) {
-        units += (size_t) side->counts[i];
-    }
-    return units;
-}
-
-/* Packed bytes of the message, or of a block, on average: equal on all ranks. Without a side no decision depends on
- * them. */
-static size_t bytes_of(const mca_coll_han_side_t *side, int size)
-{
-    return NULL == side ? 0
-                        : units_of(side, size) * side->type->super.size / (size_t) (NULL == side->counts ? 1 : size);
-}
-
-/* Whether all ranks know that nothing is to be moved. */
-static bool is_empty(const mca_coll_han_side_t *side, int size)
-{
-    return NULL != side && 0 == units_of(side, size) * side->type->super.size;
-}
-
 /* What the user has set, where that counts. */
 static const mca_coll_han_settings_t *settings_of(const han_module_t *module, mca_coll_han_collective_t collective)
 {
@@ -175,8 +147,12 @@ static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_c
     return rc;
 }
 
-/* Decides how a call is done, and says so to who wants to know. */
-static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_coll_han_params_t *params)
+/*
+ * Decides how a call is done, and says so to who wants to know.
+ *
+ * @param bytes packed, of the message, or of a block, on average; 0 where not all ranks know them
+ */
+static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t bytes, mca_coll_han_params_t *params)
 {
     int rc = mca_coll_han_module_topology(module, HAN_BLOCKING == args->form);
     const mca_coll_han_topology_t *topology = &module->topology;
@@ -184,7 +160,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, mca_col
         .collective = args->collective,
         .nodes = topology->group_count,
         .ppn = topology->largest,
-        .bytes = bytes_of(known_side(args, ompi_comm_rank(module->comm)), ompi_comm_size(module->comm)),
+        .bytes = bytes,
         .form = args->form,
         .adapt = NULL != module->adapt,
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
@@ -217,6 +193,10 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
     [HAN_##number] = mca_coll_han_perform_##performer,
         HAN_COLLECTIVES(PERFORMER)
     };
+    const int size = ompi_comm_size(module->comm);
+    const mca_coll_han_side_t *side = known_side(args, ompi_comm_rank(module->comm));
+    /* Of all blocks; of a message, as often as there are ranks. */
+    const size_t bytes = NULL == side ? 0 : mca_coll_han_side_total(side, size) * side->type->super.size;
     mca_coll_han_params_t params;
     int rc;
 
@@ -224,14 +204,13 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
      * Before anything that ranks do together: where there is nothing to move MPI may have let some of them go. Who
      * makes a persistent request is there.
      */
-    if (HAN_PERSISTENT != args->form
-        && is_empty(known_side(args, ompi_comm_rank(module->comm)), ompi_comm_size(module->comm))) {
+    if (HAN_PERSISTENT != args->form && NULL != side && 0 == bytes) {
         if (NULL != request) {
             *request = &ompi_request_empty;
         }
         return OMPI_SUCCESS;
     }
-    rc = decide(module, args, &params);
+    rc = decide(module, args, bytes / (size_t) size, &params);
     if (OMPI_SUCCESS == rc && HAN_FALLBACK == params.algorithm) {
         return HAN_TO_FALLBACK;
     }
@@ -239,6 +218,19 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
         rc = performers[args->collective](module, args, &params, request);
     }
     return coll_result(rc, "han", mca_coll_han_collective_names[args->collective], module->comm);
+}
+
+size_t mca_coll_han_side_total(const mca_coll_han_side_t *side, int size)
+{
+    size_t total = 0;
+
+    if (NULL == side->counts) {
+        return (size_t) side->count * (size_t) size;
+    }
+    for (int rank = 0; rank < size; ++rank) {
+        total += (size_t) side->counts[rank];
+    }
+    return total;
 }
 
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count)

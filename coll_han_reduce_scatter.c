@@ -9,17 +9,6 @@
 
 #include <stdlib.h>
 
-/* Of all blocks. */
-static size_t count_all(const mca_coll_han_side_t *side, int size)
-{
-    size_t count = 0;
-
-    for (int rank = 0; rank < size; ++rank) {
-        count += (size_t) mca_coll_han_side_count(side, rank);
-    }
-    return count;
-}
-
 /* -- tree -- */
 
 static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,
@@ -127,7 +116,8 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_r
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_han_side_t *side = &args->recv;
-    const mca_coll_adapt_data_t own = mca_coll_han_leaders_operand(&leaders, count_all(side, leaders.topology->size));
+    const mca_coll_adapt_data_t own
+        = mca_coll_han_leaders_operand(&leaders, mca_coll_han_side_total(side, leaders.topology->size));
 
     if (leaders.rank == leaders.leader) {
         fill_leader(&leaders, own);
@@ -206,7 +196,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t own
-        = mca_coll_han_leaders_operand(&leaders, (size_t) leaders.topology->size * (size_t) args->recv.count);
+        = mca_coll_han_leaders_operand(&leaders, mca_coll_han_side_total(&args->recv, leaders.topology->size));
     const coll_room_t room = COLL_ROOM_OF(own.datatype, own.count);
     const bool leads = leaders.rank == leaders.leader;
     mca_coll_adapt_data_t sum = own;

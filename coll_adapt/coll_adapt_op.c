@@ -119,12 +119,16 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
                                         transfer_complete, transfer);
 }
 
+static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target, const void *source)
+{
+    return 0 <= ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, target, (char *) source);
+}
+
 /* All operands have been used: results may go where these were. */
 static void put_results(mca_coll_adapt_op_t *first)
 {
     for (mca_coll_adapt_op_t *op = first; NULL != op && OMPI_SUCCESS == first->rc; op = op->next) {
-        if (NULL != op->aside
-            && 0 > ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) op->count, op->result, op->rbuf)) {
+        if (NULL != op->aside && !copy_units(op, op->count, op->result, op->rbuf)) {
             first->rc = OMPI_ERROR;
         }
     }
@@ -206,11 +210,6 @@ static void *reduce_outlet(mca_coll_adapt_core_t *core, size_t segment)
         return (void *) own(op, segment);
     }
     return core->task.down || is_root(op) ? at(op->rbuf, op, segment) : slot(op, segment % core->task.window);
-}
-
-static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target, const void *source)
-{
-    return 0 <= ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, target, (char *) source);
 }
 
 /* Operands come from the right to the left: the result so far is always the right one. */
