@@ -117,9 +117,7 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
 
 bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input)
 {
-    const bool root_alone_knows = HAN_GATHERV == input->collective || HAN_SCATTERV == input->collective;
-
-    return 0 < bytes_of(input) && !root_alone_knows && 1 < input->nodes;
+    return 0 < bytes_of(input) && !mca_coll_han_root_alone_knows(input->collective) && 1 < input->nodes;
 }
 
 static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

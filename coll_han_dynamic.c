@@ -172,12 +172,17 @@ mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collectiv
                                    .root_leads = true };
 }
 
+static bool has(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm)
+{
+    return 0 != (algorithms_of[collective] & (1u << algorithm));
+}
+
 bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
 {
     if (HAN_FALLBACK == algorithm) {
         return true;
     }
-    if (0 == (algorithms_of[input->collective] & (1u << algorithm))) {
+    if (!has(input->collective, algorithm)) {
         return false;
     }
     switch (algorithm) {
@@ -221,7 +226,7 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
         if (HAN_FALLBACK == params->algorithm) {
-            params->algorithm = mca_coll_han_is_scan(collective) ? HAN_LEADERS : HAN_TREE;
+            params->algorithm = has(collective, HAN_TREE) ? HAN_TREE : HAN_LEADERS;
         } else if (HAN_SIMPLE == params->algorithm) {
             params->algorithm = HAN_PIPELINE;
         }
@@ -236,7 +241,7 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->why = "groups set by the user";
     }
     if (HAN_AUTO != settings->up_module || HAN_AUTO != settings->low_module) {
-        params->algorithm = HAN_BARRIER == collective ? HAN_SIMPLE : HAN_PIPELINE;
+        params->algorithm = has(collective, HAN_PIPELINE) ? HAN_PIPELINE : HAN_SIMPLE;
         params->why = "submodules set by the user";
     }
     if (HAN_AUTO != settings->up_module) {
@@ -293,6 +298,11 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective)
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
 {
     return HAN_SCAN == collective || HAN_EXSCAN == collective;
+}
+
+bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)
+{
+    return HAN_GATHERV == collective || HAN_SCATTERV == collective;
 }
 
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective)

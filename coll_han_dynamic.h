@@ -156,6 +156,9 @@ mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *pa
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
+/** Whether no rank but the root knows how long all blocks are. */
+bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
+
 /** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);
 

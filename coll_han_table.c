@@ -2,9 +2,8 @@
 /*
  * What decides: the rules of a file; a machine, for which the model chooses: of a file of its own, of the rules' file,
  * measured, or one of which nothing is known; and the built-in rules, of what has no time that a model could tell. A
- * file may be missing on one node, or another one there; so nobody obeys it
- * before all ranks know that all have the same, by a hash of its text. Whether one is wanted is a parameter, which all
- * have alike (coll_settle.h).
+ * file may be missing on one node, or another one there; so nobody obeys it before all ranks know that all have the
+ * same, by a hash of its text. Whether one is wanted is a parameter, which all have alike (coll_settle.h).
  *
  * For the ranks of one job this is settled once, in MPI_Init, when HAN is enabled on MPI_COMM_WORLD: later each rank
  * may be somewhere else (threads, sub-communicators), and could not tell whether the others have settled it yet. What

@@ -964,24 +964,25 @@ static void test_what_the_user_has_set_wins(void **state)
     params = decide(LINE, &input, &settings);
     assert_true(HAN_PIPELINE == params.algorithm && HAN_LIBNBC == params.imod && HAN_BASIC == params.smod);
 
-    input.collective = HAN_BARRIER;
-    input.bytes = 0;
-    params = decide("barrier nodes=4 ppn=4 bytes=* : algorithm=leaders", &input, &settings);
-    assert_true(HAN_SIMPLE == params.algorithm && HAN_LIBNBC == params.imod && HAN_BASIC == params.smod);
-
     settings = mca_coll_han_unset;
     settings.segsize = 4096;
     input.collective = HAN_SCAN;
-    input.bytes = 1 << 20;
     params = decide("scan nodes=4 ppn=4 bytes=* : algorithm=fallback", &input, &settings);
     assert_true(HAN_LEADERS == params.algorithm && 4096 == params.ibs);
 
     settings = mca_coll_han_unset;
     settings.lanes = 2;
     input.collective = HAN_ALLREDUCE;
-    input.bytes = 1 << 20;
     params = decide("allreduce nodes=4 ppn=4 bytes=* : algorithm=ring lanes=4", &input, &settings);
     assert_true(HAN_RING == params.algorithm && 2 == params.lanes);
+
+    settings = mca_coll_han_unset;
+    settings.up_module = 0;
+    settings.low_module = 2;
+    input.collective = HAN_BARRIER;
+    input.bytes = 0;
+    params = decide("barrier nodes=4 ppn=4 bytes=* : algorithm=leaders", &input, &settings);
+    assert_true(HAN_SIMPLE == params.algorithm && HAN_LIBNBC == params.imod && HAN_BASIC == params.smod);
 }
 
 /* The square root of the ranks, rounded up; a wish for a number is one for the algorithm. */

@@ -234,7 +234,7 @@ static size_t within_memory(const struct race *race, mca_coll_han_collective_t c
 /* Where blocks differ and not all ranks know them, no rule can depend on bytes (coll_han_call.c). */
 static bool knows_bytes(mca_coll_han_collective_t collective)
 {
-    return HAN_ALLTOALLV != collective && HAN_GATHERV != collective && HAN_SCATTERV != collective;
+    return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
 }
 
 /* What rank 0 has kept of the same race is for all. */
