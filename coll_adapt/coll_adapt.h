@@ -114,6 +114,13 @@ static inline size_t mca_coll_adapt_call_bytes(const mca_coll_adapt_call_t *call
     return NULL == call->datatype ? 0 : call->datatype->super.size * call->count;
 }
 
+/**
+ * Passes on what the pml says of a message: that it is started, or how it went. A negative code is one of Open MPI's
+ * own, not a class of MPI's errors: the message has not gone. The peer waits for it, or the peer's next message would
+ * take its place; so the job ends.
+ */
+int mca_coll_adapt_message_begun(int rc, int peer, const ompi_communicator_t *comm);
+
 /** What a message is started for. */
 typedef enum {
     ADAPT_RECEIVE,
@@ -137,6 +144,7 @@ int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adap
  * Therefore the request is made first, then given its callback, then started; the callback may run before this returns.
  *
  * @param callback frees the request, and returns 1; not called where an error is returned
+ * @returns as mca_coll_adapt_message_begun
  */
 int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
                                  int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);

@@ -201,6 +201,7 @@ bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, in
     }
     sent = MCA_PML_CALL(
         isend(copy->bytes, bytes, MPI_BYTE, peer, tag, MCA_PML_BASE_SEND_STANDARD, comm, &copy->request));
+    (void) mca_coll_adapt_message_begun(sent, peer, comm);
     if (OMPI_SUCCESS == sent && !REQUEST_COMPLETE(copy->request)) {
         copy->comm = comm;
         put(copy, true);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/coll_end.h"
 #include "common/coll_wait.h"
 #include "ompi/mca/pml/pml.h"
 
@@ -55,6 +56,15 @@ static int transfer_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
+int mca_coll_adapt_message_begun(int rc, int peer, const ompi_communicator_t *comm)
+{
+    if (0 > rc) {
+        coll_end_job(MPI_ERR_OTHER, "adapt", "a message to or from rank %d of %s (cid %d) cannot be started (error %d)",
+                     peer, comm->c_name, comm->c_contextid, rc);
+    }
+    return rc;
+}
+
 int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
                              int tag, ompi_communicator_t *comm, ompi_request_t **request)
 {
@@ -82,7 +92,7 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     } else {
         rc = mca_coll_adapt_send_init(message, direction, peer, tag, comm, &request);
     }
-    if (OMPI_SUCCESS != rc) {
+    if (OMPI_SUCCESS != mca_coll_adapt_message_begun(rc, peer, comm)) {
         return rc;
     }
     request->req_complete_cb_data = data;
@@ -91,7 +101,7 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     if (OMPI_SUCCESS != rc) {
         ompi_request_free(&request);
     }
-    return rc;
+    return mca_coll_adapt_message_begun(rc, peer, comm);
 }
 
 /*

@@ -159,20 +159,20 @@ static int start(position action, const mca_coll_adapt_data_t *data, bool many, 
     int rc;
 
     if (ADAPT_RECV == action->kind) {
-        return MCA_PML_CALL(irecv(data->buffer, data->count, data->datatype, action->peer, tag, comm, request));
-    }
-    if (!many) {
-        return MCA_PML_CALL(isend(data->buffer, data->count, data->datatype, action->peer, tag,
-                                  MCA_PML_BASE_SEND_STANDARD, comm, request));
-    }
-    rc = mca_coll_adapt_send_init(data, ADAPT_SEND_BUFFERED, action->peer, tag, comm, request);
-    if (OMPI_SUCCESS == rc) {
-        rc = (*request)->req_start(1, request);
-        if (OMPI_SUCCESS != rc) {
-            ompi_request_free(request);
+        rc = MCA_PML_CALL(irecv(data->buffer, data->count, data->datatype, action->peer, tag, comm, request));
+    } else if (!many) {
+        rc = MCA_PML_CALL(isend(data->buffer, data->count, data->datatype, action->peer, tag,
+                                MCA_PML_BASE_SEND_STANDARD, comm, request));
+    } else {
+        rc = mca_coll_adapt_send_init(data, ADAPT_SEND_BUFFERED, action->peer, tag, comm, request);
+        if (OMPI_SUCCESS == rc) {
+            rc = MCA_PML_CALL(start(1, request));
+            if (OMPI_SUCCESS != rc) {
+                ompi_request_free(request);
+            }
         }
     }
-    return rc;
+    return mca_coll_adapt_message_begun(rc, action->peer, comm);
 }
 
 /* Messages of a round, with the requests of those that have been started. */
@@ -198,17 +198,16 @@ static bool messages_make(struct messages *messages, int most)
 }
 
 /* Waits for them; where one fails, also for those that wait_all leaves. Returns the first error: rc, or that of a
- * message.
+ * message, which for a persistent request stands in its status alone.
  */
 static int messages_wait(struct messages *messages, int rc)
 {
-    const int waited = ompi_request_wait_all((size_t) messages->count, messages->requests, messages->statuses);
-
+    (void) ompi_request_wait_all((size_t) messages->count, messages->requests, messages->statuses);
     for (int i = 0; i < messages->count; ++i) {
         ompi_status_public_t *status = &messages->statuses[i];
-        int own = MPI_ERR_IN_STATUS == waited ? status->MPI_ERROR : OMPI_SUCCESS;
+        int own = status->MPI_ERROR;
 
-        if (OMPI_SUCCESS != waited && MPI_REQUEST_NULL != messages->requests[i]) {
+        if (MPI_ERR_PENDING == own) {
             own = coll_wait(&messages->requests[i], status);
         }
         rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, status) : rc;

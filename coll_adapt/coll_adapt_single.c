@@ -30,6 +30,7 @@ static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc
 
     if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, &sent)) {
         sent = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
+        (void) mca_coll_adapt_message_begun(sent, peer, op->comm);
     }
     return OMPI_SUCCESS == rc ? sent : rc;
 }
@@ -77,6 +78,7 @@ static int receive_up(mca_coll_adapt_op_t *op)
             if (-1 != child) {
                 posted = MCA_PML_CALL(irecv(core->task.work->inlet(core, child, 0), op->count, op->unit,
                                             tree->children[child], op->tag, op->comm, &requests[t - turn]));
+                (void) mca_coll_adapt_message_begun(posted, tree->children[child], op->comm);
             }
             rc = OMPI_SUCCESS == rc ? posted : rc;
         }
@@ -118,6 +120,7 @@ static int receive_down(mca_coll_adapt_op_t *op, int rc)
     int received = MCA_PML_CALL(
         recv(work->place(core, 0), op->count, op->unit, core->task.tree.parent, op->tag, op->comm, &status));
 
+    (void) mca_coll_adapt_message_begun(received, core->task.tree.parent, op->comm);
     received = mca_coll_adapt_message_result(received, &status, bytes_of(op));
     rc = OMPI_SUCCESS == rc ? received : rc;
     return OMPI_SUCCESS == rc && NULL != work->deliver ? work->deliver(core, 0) : rc;
@@ -144,6 +147,7 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
         if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, &started)) {
             started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child], op->tag,
                                          MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
+            (void) mca_coll_adapt_message_begun(started, tree->children[child], op->comm);
             posted += OMPI_SUCCESS == started ? 1 : 0;
         }
         rc = OMPI_SUCCESS == rc ? started : rc;

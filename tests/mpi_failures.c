@@ -5,6 +5,10 @@
  * the MPI call must return that error on each rank that has met it, and an error or the right result on all others;
  * none may hang, nothing is written outside of a buffer, and the next call must be right.
  *
+ * With --lost one rank's message is not sent or received at all: the job has to end, and test_memory.sh looks at that.
+ *
+ * With --first N the first N inner calls of each call do not fail: receives, for instance, which come before the sends.
+ *
  * With --as-set it serves the HAN of Open MPI 4.1 as well, which drops such errors (issue 11794 of Open MPI).
  *
  * Compiled with Open MPI's internal headers, and so for one version of it.
@@ -25,6 +29,8 @@
 static long segment = 256;
 static long only = -1;
 static long as_set = 0;
+static long lost = 0;
+static long first = 0;
 
 /* What an inner call returns; no component makes it up by itself. */
 enum { CODE = MPI_ERR_NO_SPACE };
@@ -212,6 +218,9 @@ static void replace_modules(void)
 
 /* ---- messages ---- */
 
+/* What the pml returns that has no room for a message. */
+enum { NO_ROOM = OMPI_ERR_TEMP_OUT_OF_RESOURCE };
+
 static mca_pml_base_module_t pml_before;
 static ompi_request_complete_fn_t callback_before;
 
@@ -228,9 +237,13 @@ static bool is_ours(int tag)
     return MCA_COLL_BASE_TAG_NONBLOCKING_BASE >= tag;
 }
 
+/* Without a callback they are ADAPT's in blocking calls, of components that are here. */
 static int fail_start(size_t count, ompi_request_t **requests)
 {
-    if (1 == count && NULL != requests[0]->req_complete_cb && fails(MESSAGE)) {
+    if (1 == count && (NULL != requests[0]->req_complete_cb || fault.blocking) && fails(MESSAGE)) {
+        if (lost) {
+            return NO_ROOM;
+        }
         callback_before = requests[0]->req_complete_cb;
         requests[0]->req_complete_cb = complete_with_error;
     }
@@ -240,18 +253,25 @@ static int fail_start(size_t count, ompi_request_t **requests)
 static int fail_recv(void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag, ompi_communicator_t *comm,
                      ompi_status_public_t *status)
 {
-    const int rc = pml_before.pml_recv(buffer, count, type, peer, tag, comm, status);
+    const bool failed = is_ours(tag) && fails(MESSAGE);
+    const int rc = failed && lost ? NO_ROOM : pml_before.pml_recv(buffer, count, type, peer, tag, comm, status);
 
-    return is_ours(tag) && fails(MESSAGE) ? CODE : rc;
+    return failed && !lost ? CODE : rc;
+}
+
+/* Other forms, and those inside the levels, may be libnbc's. */
+static bool fails_by_itself(int tag, const ompi_communicator_t *comm)
+{
+    return is_ours(tag) && fault.blocking && ITSELF == place_of(comm) && fails(MESSAGE);
 }
 
 static int fail_irecv(void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag, ompi_communicator_t *comm,
                       ompi_request_t **request)
 {
-    const int rc = pml_before.pml_irecv(buffer, count, type, peer, tag, comm, request);
+    const bool failed = fails_by_itself(tag, comm);
+    const int rc = failed && lost ? NO_ROOM : pml_before.pml_irecv(buffer, count, type, peer, tag, comm, request);
 
-    /* Other forms, and those inside the levels, may be libnbc's. */
-    if (OMPI_SUCCESS == rc && is_ours(tag) && fault.blocking && ITSELF == place_of(comm) && fails(MESSAGE)) {
+    if (OMPI_SUCCESS == rc && failed) {
         if (REQUEST_COMPLETE(*request)) {
             (*request)->req_status.MPI_ERROR = CODE;
         } else {
@@ -265,9 +285,20 @@ static int fail_irecv(void *buffer, size_t count, ompi_datatype_t *type, int pee
 static int fail_send(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
-    const int rc = pml_before.pml_send(buffer, count, type, peer, tag, mode, comm);
+    const bool failed = is_ours(tag) && fails(MESSAGE);
+    const int rc = failed && lost ? NO_ROOM : pml_before.pml_send(buffer, count, type, peer, tag, mode, comm);
 
-    return is_ours(tag) && fails(MESSAGE) ? CODE : rc;
+    return failed && !lost ? CODE : rc;
+}
+
+/* Which is through at once, and so can be lost, but not fail later. */
+static int fail_isend(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
+                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    if (lost && fails_by_itself(tag, comm)) {
+        return NO_ROOM;
+    }
+    return pml_before.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static void replace_messages(void)
@@ -277,6 +308,7 @@ static void replace_messages(void)
     mca_pml.pml_recv = fail_recv;
     mca_pml.pml_irecv = fail_irecv;
     mca_pml.pml_send = fail_send;
+    mca_pml.pml_isend = fail_isend;
 }
 
 /* ---- a call in which something fails ---- */
@@ -389,7 +421,7 @@ static void failures_in(const struct collective *collective, enum form form, siz
     settings_write(collective, setting);
     call_run(&c);
     replace_modules();
-    for (fault.call = 0; fault.call < MOST_FAILURES && 0 != t_agree(!t.verdict.failed); ++fault.call) {
+    for (fault.call = first; fault.call < first + MOST_FAILURES && 0 != t_agree(!t.verdict.failed); ++fault.call) {
         c = any_call(collective, form, 5);
         alarm(T_LIMIT);
         if (!one_failure(&c, setting)) {
@@ -451,8 +483,11 @@ static void run_scene(const struct scene *scene)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[]
-        = { { "--segment", true, &segment }, { "--only", true, &only }, { "--as-set", false, &as_set } };
+    static const struct t_option options[] = { { "--segment", true, &segment },
+                                               { "--only", true, &only },
+                                               { "--as-set", false, &as_set },
+                                               { "--lost", false, &lost },
+                                               { "--first", true, &first } };
     static const struct scene scenes[] = {
         { "each node's collective of the low level fails", LOW, EVERY_RANK },
         { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },
@@ -472,7 +507,9 @@ int main(int argc, char **argv)
     }
     settings_segment("han", (int) segment);
     for (size_t i = 0; i < (as_set ? 1 : CHECK_COUNT(scenes)); ++i) {
-        run_scene(&scenes[i]);
+        if (!lost || MESSAGE == scenes[i].place) {
+            run_scene(&scenes[i]);
+        }
     }
     settings_finalize();
     return t_finish("MPI_Finalize returns");

@@ -78,6 +78,7 @@ few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
 something inside fails, by MAP      | usual all   | 2,2,2,2 | MAP  |                                          | mpi_failures
+a send among many fails              | usual       | 3,3,3,3 | slot |                                          | mpi_failures --only 30 --first 11 --segment 16
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
 fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module

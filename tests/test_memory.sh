@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# One rank gets no memory: see --help.
+# One rank cannot take its part in a collective: see --help.
 #
 # shellcheck disable=SC2317  # the test functions are called through t_check
 
@@ -29,7 +29,8 @@ tests/test_memory.sh [--build DIR] [--depth DEPTH] [--only TEXT]
 In a call of a collective, one allocation of our components fails on one rank:
 the first, the second, and so on until none is left.  Each time, either all
 ranks return, with an error or the right result, and the next call is right; or
-the job ends, with one message that says what there is no memory for.
+the job ends, with one message that says what there is no memory for.  So it does
+where the network takes no message of one rank.
 
   --build DIR   build folder (default: the current one, or the one above it)
   --depth DEPTH quick, usual: some collectives, some allocations; all: all, in the
@@ -51,7 +52,7 @@ say() {
 run() {                             # run OPTIONS...: sets status
     status=0
     job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn $((RANKS / 2)) --np "$RANKS" \
-        --mca coll_solo_start 0 -- "$build/tests/mpi_memory" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+        --mca coll_solo_start 0 -- "$build/tests/${program:-mpi_memory}" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
 }
 
 # The job has gone on, or has ended as it should: mpirun's exit code is MPI_ERR_NO_MEM.
@@ -72,6 +73,18 @@ each_fails() {                      # each_fails STEP OPTIONS...
         ! went_on || return 0
         was_ended || return 1
         number=$(($(sed -n 's/^# allocation //p' "$tmp/out" | tail -n 1) + step))
+    done
+}
+
+# A message of ours on one rank is not started: which one, and of which kind, is the collective's.
+lost() {                            # lost COLLECTIVE-FORM...
+    local kind number status
+    for kind; do
+        number=$(sed -n "s/ ${kind/-/ }\$//p" "$tmp/kinds")
+        program=mpi_failures run --lost --only "$number"
+        ((status == 16)) || return 1
+        [[ $(grep -c 'coll:adapt: rank [0-9]*: a message to or from rank .* cannot be started (error -3); the job ends' \
+            "$tmp/err") == 1 ]] || return 1
     done
 }
 
@@ -111,6 +124,7 @@ some_lines() {
         esac
     done <"$tmp/kinds"
     line "MPI_Init" each_fails_in_init 60 --victim $OTHER
+    line "a message that is not started" lost bcast-blocking bcast-nonblocking alltoall-blocking
 }
 
 all_lines() {
@@ -125,6 +139,8 @@ all_lines() {
             --units $LONG --later
     done <"$tmp/kinds"
     line "MPI_Init" each_fails_in_init 1 --victim $LEADER
+    # shellcheck disable=SC2046      # words
+    line "a message that is not started" lost $(sed 's/^[0-9]* //; s/ /-/; /barrier/d' "$tmp/kinds")
 }
 
 clean_up() {
