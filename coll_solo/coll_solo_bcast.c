@@ -9,6 +9,7 @@ struct bcast {
     mca_coll_solo_data_t *data; /* not in it: to clear all of a convertor takes as long as a short message */
     size_t bytes;
     int root;
+    int rc; /* of what has come before the first segment */
 };
 
 /* Whom this rank reads from: the root, or, in another group than the root's, the leader; that one reads from the root.
@@ -53,7 +54,7 @@ static int copy(struct bcast *bcast)
     const size_t segment = mca_coll_solo_segment_size(module, bcast->bytes, 1);
     const int source = source_of(bcast);
     const bool leads = leads_another_group(bcast);
-    int rc = OMPI_SUCCESS;
+    int rc = bcast->rc;
 
     for (size_t done = 0; done < bcast->bytes; done += segment) {
         const size_t length = bcast->bytes - done < segment ? bcast->bytes - done : segment;
@@ -100,7 +101,7 @@ static int single_copy_in_groups(struct bcast *bcast, uint64_t seq)
 {
     mca_coll_solo_module_t *module = bcast->module;
     const bool leads = leads_another_group(bcast);
-    int source = source_of(bcast), rc = OMPI_SUCCESS;
+    int source = source_of(bcast), rc = bcast->rc;
     uint64_t from = mca_coll_solo_ask_where(module, source, seq).receive;
     bool follows = source != bcast->root;
 
@@ -140,7 +141,7 @@ static int single_copy(struct bcast *bcast)
     const size_t share = bcast->bytes / (size_t) module->size / 4096 * 4096, rest = bcast->bytes - share;
     const uint64_t seq = ++module->seq;
     mca_coll_solo_where_t where;
-    int rc = OMPI_SUCCESS;
+    int rc = bcast->rc;
 
     mca_coll_solo_tell_where(module, seq, bcast->data->next, bcast->data->next);
     where = mca_coll_solo_ask_where(module, bcast->root, seq);
@@ -160,7 +161,7 @@ static int single_copy(struct bcast *bcast)
                 rc = mca_coll_solo_write(module, rank, bcast->data->next + rest, other.receive + rest, share);
             }
         }
-    } else {
+    } else if (OMPI_SUCCESS == rc) {
         rc = mca_coll_solo_read_data(module, bcast->root, where.send, bcast->data,
                                      NULL == bcast->data->next ? bcast->bytes : rest);
     }
@@ -188,11 +189,10 @@ int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int 
     if (SOLO_FALLBACK == algorithm) {
         return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
     }
-    rc = mca_coll_solo_data_open(&data, buffer, (size_t) count, datatype, module->rank == root);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
-    }
+    bcast.rc = mca_coll_solo_data_open(&data, buffer, (size_t) count, datatype, module->rank == root);
     rc = SOLO_COPY == algorithm ? copy(&bcast) : single_copy(&bcast);
-    mca_coll_solo_data_close(&data);
+    if (OMPI_SUCCESS == bcast.rc) {
+        mca_coll_solo_data_close(&data);
+    }
     return rc;
 }
