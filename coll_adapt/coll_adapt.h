@@ -2,7 +2,8 @@
 /**
  * @file
  * ADAPT: event-driven collectives (Luo et al., "ADAPT: An Event-Based Adaptive Collective Communication Framework").
- * Declarations in sections, one for each source file. Other components use the types, and call functions through a module.
+ * Declarations in sections by source file. Other components use the types, and call functions through a
+ * module.
  */
 #ifndef MCA_COLL_ADAPT_H
 #define MCA_COLL_ADAPT_H
@@ -32,17 +33,17 @@ enum { ADAPT_RING = ADAPT_TREE_COUNT, ADAPT_RECURSIVE_DOUBLING, ADAPT_ALGORITHM_
 
 /** The tree and the segments of one call. */
 typedef struct mca_coll_adapt_how_t {
-    /** A tree. Also one of the algorithms above, and ADAPT_TREE_AUTO: as for who calls MPI's function. */
+    /** A tree. Also one of the algorithms above, and ADAPT_TREE_AUTO: by message and communicator. */
     mca_coll_adapt_tree_kind_t kind;
     int degree;          /**< of chain and knomial */
     int groups;          /**< of consecutive ranks, each with a tree of its own; 1 and less: all are one */
     size_t segment_size; /**< bytes; 0: the message whole */
-    size_t segments;     /**< where not 0: this many segments instead */
+    size_t segments;     /**< where not 0: at most this many segments instead */
     int sends;           /**< outstanding to each peer, N in the paper */
     int recvs;           /**< outstanding from each peer, M in the paper */
     /**
-     * Where not NULL: these trees, made before, whatever kind says; they are copied. More than one: the message is cut
-     * into as many blocks, and each takes its tree. With chains rooted at the ranks of a ring this is the ring
+     * Where not NULL: these trees, made before, whatever tree kind says; they are copied. More than one: the message is
+     * cut into as many blocks, and each takes its tree. With chains rooted at the ranks of a ring this is the ring
      * allreduce, which moves only 2(n-1)/n of the message over each link.
      */
     const mca_coll_adapt_tree_t *const *trees;
@@ -150,11 +151,11 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
                                  int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
 
 /**
- * How a message went. A rank that fails goes on, so that nobody waits for it in vain, but what it sends from then on is
- * empty: who gets it fails, too, and nobody takes wrong data for right ones.
+ * How a message went. A rank on which one fails goes on, so that nobody waits for it in vain, but what it sends from
+ * then on is empty: who gets it in place of data fails, too, and nobody takes wrong data for right ones.
  *
  * @param rc what the message's own functions say
- * @param bytes that were to come; 0: of a message that was sent
+ * @param bytes that were to come; 0: none, or a message that was sent
  */
 static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public_t *status, size_t bytes)
 {
@@ -167,11 +168,11 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
 void mca_coll_adapt_copies_begin(void);
 
 /**
- * Sends a short message to a rank of the same node from a copy: nobody has to wait for it, and the message's memory may
- * be written to when this returns.
+ * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, but where many are
+ * under way for the oldest one's, and the message's memory may be written to when this returns.
  *
- * @param rc the first error, of the message or of an earlier one of which it is known by now
- * @returns whether that is done; if not, the message is to be sent in another way
+ * @param rc the first error, of the message or of earlier ones that are found to be through
+ * @returns whether it was sent so, even if that failed; if not, the message is to be sent in another way
  */
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
                               int *rc);
@@ -337,7 +338,10 @@ int mca_coll_adapt_single_run(mca_coll_adapt_op_t *op);
 
 /* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
 
-/** Does a collective as the caller says, in any form; but in rank order where the operation wants it. */
+/**
+ * Does a collective as the caller says, in any form; but in rank order where the operation wants it: trees that the
+ * caller has made are taken as they are.
+ */
 int mca_coll_adapt_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
                         const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Which call has which tags. Two calls that are under way on one communicator never share a tag; the proof is in
+ * Which call has which tags. Two calls on one communicator never take each other's messages; the proof is in
  * docs/adapt.md. All ranks give the same tags to the same call, for its place in the order of calls alone decides.
  *
  * Each form has tags of its own (common/coll_tags.h):

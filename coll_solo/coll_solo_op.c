@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reductions combine in the order of the ranks, whatever the operation: those that do not commute are right, and a
- * call's result does not depend on timing and is the same on all ranks.
+ * Reductions combine in the order of the ranks, or, where the operation commutes, of groups and of the ranks in each:
+ * those that do not commute are right, and a call's result does not depend on timing and is the same on all ranks.
  */
 #include "coll_solo.h"
 
