@@ -16,6 +16,7 @@ readonly TOP
 readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
 readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules settle memory)
+export HAN_CHECK_DEPTH=usual         # what ./check.sh has, and no more
 
 # Seconds that a step may take: many times what any takes.  What hangs ends before, by a limit of the tests.
 readonly LIMIT=3600

@@ -75,6 +75,16 @@ t_check() {                         # t_check BEHAVIOUR COMMAND...
     t_result "$status" "$what"
 }
 
+# Whether what takes long, and finds little that the rest does not, is done as well: in ./check.sh --all, and where a script is
+# called by itself.
+t_all() {
+    [[ ${HAN_CHECK_DEPTH:-all} == all ]]
+}
+
+t_check_all() {                     # t_check_all BEHAVIOUR COMMAND...: where all is done
+    ! t_all || t_check "$@"
+}
+
 t_eventually() {                    # t_eventually COMMAND...: true as soon as it is, within a minute
     local end=$((SECONDS + 60))
     until "$@"; do

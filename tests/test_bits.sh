@@ -12,7 +12,7 @@
 set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
-readonly HERE RUNS=${RUNS:-10}
+readonly HERE
 readonly LIMIT=300                  # seconds for one command
 
 # shellcheck source=tests/tap.sh
@@ -22,6 +22,9 @@ readonly LIMIT=300                  # seconds for one command
 # shellcheck source=tests/nodes.sh
 . "$HERE/nodes.sh"
 t_notes=("$tmp/err" "$tmp/seen")
+most=10
+t_all || most=5
+readonly RUNS=${RUNS:-$most}
 
 # One line for each run: its bits, and the machine that it has chosen for.
 runs() {                            # runs COUNT OPTIONS...

@@ -3,7 +3,8 @@
 #
 # configure, make, make install and uninstall, as who builds HAN meets them.
 # Works on a copy of the sources, so that it does not matter whether they are
-# configured.  Exit code 0 pass, 1 fail.
+# configured; in ./check.sh, but for --all, one with what the check has built.
+# Exit code 0 pass, 1 fail.
 #
 # shellcheck disable=SC2317  # the test functions are called through t_check
 
@@ -57,14 +58,32 @@ configure_again() {                 # configure_again OPTIONS...
 
 # ---------------------------------------------------------------- make
 
+# What the check has built.  With the times of files, so that no object need be made anew.
+has_build() {
+    [[ -e $HERE/../build/config.status ]] && grep -q '^srcdir = \.\./*$' "$HERE/../build/Makefile"
+}
+
+copy_build() {
+    tar -C "$HERE/.." --exclude=./.git --exclude=./build/check --exclude='./build/sanitize*' --exclude=./build/mutants \
+        -cf - . | tar -C "$source" -xf -
+}
+
+test_built_again() {
+    rm -f "$build"/components/* && configure_again --prefix="$prefix" && quietly make -j2 && all_components &&
+        cp config.cache "$tmp/cache"
+}
+
+all_components() {
+    [[ -e $build/components/mca_coll_han.so && -e $build/components/mca_coll_adapt.so &&
+        -e $build/components/mca_coll_solo.so ]]
+}
+
 test_out_of_source() {
     files_in "$source" >"$tmp/before"
     configure_in "$build" --prefix="$prefix" && quietly make -j2 || return 1
     cp config.cache "$tmp/cache"
     files_in "$source" >"$tmp/after"
-    cmp "$tmp/before" "$tmp/after" >"$tmp/out" &&
-        [[ -e $build/components/mca_coll_han.so && -e $build/components/mca_coll_adapt.so &&
-            -e $build/components/mca_coll_solo.so ]]
+    cmp "$tmp/before" "$tmp/after" >"$tmp/out" && all_components
 }
 
 # A symbol that is missing is noticed only when a component is loaded.
@@ -219,13 +238,23 @@ if ! command -v mpicc >/dev/null || ! command -v autoreconf >/dev/null; then
     echo "1..0 # SKIP mpicc or autoreconf is missing"
     exit 77
 fi
-t_check "the sources can be copied and prepared" copy_source
+mkdir "$source"
+if ! t_all && has_build; then
+    build=$source/build
+    t_check "what is built can be copied" copy_build
+else
+    t_check "the sources can be copied and prepared" copy_source
+fi
 ((failed == 0)) || exit 1
 # The caller's wish is not for the tests.
 unset MPICC CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS
 export CFLAGS=-O0                   # what is built here is not run for long
 
-t_check "a build outside the source folder leaves both components in components/" test_out_of_source
+if [[ $build == "$source"/* ]]; then
+    t_check "a build that is configured for another prefix leaves all components in components/" test_built_again
+else
+    t_check "a build outside the source folder leaves all components in components/" test_out_of_source
+fi
 t_check "no component lacks a symbol" test_complete
 t_check "a second make has nothing to do" test_nothing_again
 if git -C "$HERE/.." rev-parse --is-inside-work-tree >/dev/null 2>&1; then
@@ -239,33 +268,33 @@ t_check "make uninstall leaves nothing" test_uninstall "$tmp/dest" DESTDIR="$tmp
 build_init
 t_check "mpirun --tune han.conf loads what is installed" test_tune_file
 t_check "make uninstall leaves nothing in the prefix" test_uninstall "$prefix"
-t_check "--with-component-dir=DIR installs there, and only there" test_component_dir
-t_check "make uninstall leaves nothing in that folder" test_uninstall "$tmp/dest2" DESTDIR="$tmp/dest2"
+t_check_all "--with-component-dir=DIR installs there, and only there" test_component_dir
+t_check_all "make uninstall leaves nothing in that folder" test_uninstall "$tmp/dest2" DESTDIR="$tmp/dest2"
 
-path_without_mpicc
-(
+test_without_mpicc() (
     PATH=$tmp/bin
     test_refused 'no mpicc in PATH' libopenmpi-dev --with-openmpi --
 )
-t_result $? "without mpicc, configure says so and what to install"
+path_without_mpicc
+t_check "without mpicc, configure says so and what to install" test_without_mpicc
 printf '#!/bin/sh\nexec cc "$@"\n' >"$tmp/cc-wrapper" && chmod 755 "$tmp/cc-wrapper"
 mkdir -p "$tmp/strange/bin" && cp "$tmp/cc-wrapper" "$tmp/strange/bin/mpicc"
 t_check "of an mpicc that is not Open MPI's, configure says so" \
     test_refused "$tmp/strange/bin/mpicc" 'not the compiler wrapper of an Open MPI' -- --with-openmpi="$tmp/strange"
-(
+test_strange_first() (
     PATH=$tmp/strange/bin:$PATH
     test_refused 'not the compiler wrapper of an Open MPI' --
 )
-t_result $? "also where it is the first in PATH"
-t_check "of a folder without mpicc, configure says so" test_refused "$tmp/nowhere" -- --with-openmpi="$tmp/nowhere"
+t_check_all "also where it is the first in PATH" test_strange_first
+t_check_all "of a folder without mpicc, configure says so" test_refused "$tmp/nowhere" -- --with-openmpi="$tmp/nowhere"
 fake_openmpi "$tmp/bare" "$tmp/bare/include"
 t_check "without internal headers, configure names the package and the switch" \
     test_refused 'internal headers' libopenmpi-dev --with-devel-headers -- --with-openmpi="$tmp/bare"
-t_check "a tree with another coll interface is there" fake_other_interface
-t_check "of another coll interface, configure says which versions it knows" \
+t_check_all "a tree with another coll interface is there" fake_other_interface
+t_check_all "of another coll interface, configure says which versions it knows" \
     test_refused 'coll interface' 5.0.1 4.1 -- --with-openmpi="$tmp/other"
 t_check "--with-component-dir wants an absolute path" test_refused 'absolute path' -- --with-component-dir=lib
-t_check "--with-openmpi=DIR takes that installation, also where PATH has none" test_with_openmpi
+t_check_all "--with-openmpi=DIR takes that installation, also where PATH has none" test_with_openmpi
 
 echo "1..$count"
 exit "$failed"

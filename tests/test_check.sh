@@ -169,10 +169,10 @@ if [[ ${1:-} != --inside ]]; then
 fi
 choose_room && set_up || { echo '1..0 # SKIP no place for copies here'; exit 77; }
 t_check 'no pipe of a test ends with grep -q' test_pipes
-t_check 'two checks at a time, in two folders, pass' test_two_at_once
+t_check_all 'two checks at a time, in two folders, pass' test_two_at_once
 t_check 'there are jobs that take hours' make_long one
 t_check 'a check killed by KILL leaves no process, no network and no file' test_killed KILL
-t_check 'a check ended by TERM leaves no process, no network and no file' test_killed TERM
+t_check_all 'a check ended by TERM leaves no process, no network and no file' test_killed TERM
 t_check 'a second check in the same folder is refused' test_same_folder
 t_check 'what has failed is listed, with the command that repeats it' test_failure
 echo "1..$count"

@@ -355,8 +355,9 @@ t_check "by default nothing is said" test_silent
 t_check "by default ours is taken" test_takes_ours yes
 t_check "--mca coll ^han switches it off, and all collectives are there" test_takes_ours no --mca coll ^han
 t_check "--mca coll_han_priority 0 switches it off, and all collectives are there" test_takes_ours no --mca coll_han_priority 0
-for list in han han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt; do
-    t_check "with --mca coll $list ours is taken, and all collectives are there" test_takes_ours yes --mca coll "$list"
+t_check "with --mca coll han ours is taken, and all collectives are there" test_takes_ours yes --mca coll han
+for list in han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt; do
+    t_check_all "with --mca coll $list ours is taken, and all collectives are there" test_takes_ours yes --mca coll "$list"
 done
 test_all_bad_values
 test_all_unused
@@ -365,7 +366,7 @@ test_all_good_values
 t_check "values that end with a carriage return are taken without it" test_carriage_returns
 test_mpi_t
 test_each_written
-t_check "verbose 1 tells levels, groups and leaders of an even communicator" \
+t_check_all "verbose 1 tells levels, groups and leaders of an even communicator" \
     test_tells_levels 2 even '\{0,2\} \{1,3\}'
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'

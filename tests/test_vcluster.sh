@@ -526,8 +526,8 @@ t_check "--map slot fills node after node" placement "0 0 0 1 1 1 2 2 2 3 3 3" -
 t_check "--map node deals in turn" placement "0 1 2 3 0 1 2 3" --ppn 2 --map node
 t_check "uneven list, --map slot" placement "0 0 0 0 0 1 1 1 2 2 2 2 3" --ppn 5,3,4,1
 t_check "uneven list, --map node" placement "0 1 2 3 0 1 2 0 1 2 0 2 0" --ppn 5,3,4,1 --map node
-t_check "--np stops earlier" placement "0 0 1" --ppn 2 --np 3
-t_check "--np above the sum starts again" placement "0 1 2 3 0 1" --ppn 1 --np 6 --map node
+t_check_all "--np stops earlier" placement "0 0 1" --ppn 2 --np 3
+t_check_all "--np above the sum starts again" placement "0 1 2 3 0 1" --ppn 1 --np 6 --map node
 t_check "the exit code of the program passes" test_exit_code
 t_check "OMPI_MCA_ variables and the folder reach the ranks" test_environment
 t_check "an option of mpirun wins over the defaults" test_option_wins
@@ -542,7 +542,7 @@ else
 fi
 if [[ -n $net ]]; then
     t_check "check measures each link and all at once, and finds none faster than given" test_check
-    t_check "check finds credit after a pause" test_check_finds_credit
+    t_check_all "check finds credit after a pause" test_check_finds_credit
     t_check "check without a rate compares with nothing" test_check_without_rate
     t_check "nodes send by cubic or reno" test_congestion_control
     t_check "the machine's own network is not touched" test_host_untouched
@@ -570,7 +570,7 @@ if [[ -n $net ]]; then
 fi
 t_check "where nothing is possible, up says so with exit code 77" test_nothing_possible
 t_check "kill -9 of a run ends that run, and only that" test_killed_run KILL
-t_check "SIGINT of a run ends that run, and only that" test_killed_run INT
+t_check_all "SIGINT of a run ends that run, and only that" test_killed_run INT
 t_check "kill -9 of an up leaves nothing" test_killed_up
 t_check "a cluster whose owner is gone is removed by the next up, and no other" test_owner
 t_check "hold ends nobody who has called it" test_not_alone hold "$tmp/none" "$B" 1 names 1 none 0
