@@ -2,8 +2,7 @@
 /**
  * @file
  * ADAPT: event-driven collectives (Luo et al., "ADAPT: An Event-Based Adaptive Collective Communication Framework").
- * Declarations in sections by source file. Other components use the types, and call functions through a
- * module.
+ * Declarations in sections by source file. Other components use the types, and call functions through a module.
  */
 #ifndef MCA_COLL_ADAPT_H
 #define MCA_COLL_ADAPT_H

@@ -92,14 +92,13 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     } else {
         rc = mca_coll_adapt_send_init(message, direction, peer, tag, comm, &request);
     }
-    if (OMPI_SUCCESS != mca_coll_adapt_message_begun(rc, peer, comm)) {
-        return rc;
-    }
-    request->req_complete_cb_data = data;
-    request->req_complete_cb = callback;
-    rc = MCA_PML_CALL(start(1, &request));
-    if (OMPI_SUCCESS != rc) {
-        ompi_request_free(&request);
+    if (OMPI_SUCCESS == rc) {
+        request->req_complete_cb_data = data;
+        request->req_complete_cb = callback;
+        rc = MCA_PML_CALL(start(1, &request));
+        if (OMPI_SUCCESS != rc) {
+            ompi_request_free(&request);
+        }
     }
     return mca_coll_adapt_message_begun(rc, peer, comm);
 }
