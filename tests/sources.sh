@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Copies of the sources.  To be sourced.
+# Copies of the sources, and of what is built of them.  To be sourced.
 
 # What git knows or would take, and is there; outside git, what is not made by a build.
 sources_copy() (                    # sources_copy FROM TO
@@ -16,3 +16,14 @@ sources_copy() (                    # sources_copy FROM TO
         [[ ! -e $file ]] || printf '%s\0' "$file"
     done | tar --null -T - -cf - | tar -C "$2" -xf -
 )
+
+# All that is there, but for what checks leave behind; with the times of files, so that nothing need be built anew.
+built_copy() {                      # built_copy FROM TO
+    tar -C "$1" --exclude=./.git --exclude=./build/check --exclude='./build/sanitize*' --exclude=./build/mutants \
+        -cf - . | tar -C "$2" -xf -
+}
+
+# Whether it is configured in build/, by a relative path: a copy knows nothing of the folder that it is from.
+built_can_move() {                  # built_can_move FOLDER
+    grep -q '^srcdir = \.\./*$' "$1/build/Makefile" 2>/dev/null
+}

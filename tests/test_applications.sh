@@ -358,18 +358,18 @@ training_has_no_wrong_peer() {
 }
 
 learning_compares_sets() {
-    script learning --shapes 2x2,2x2:node --sets han,reproducible --steps 12 --hidden 16 --output "$tmp/learning"
+    script learning --shapes 2x2,2x2:node --sets han,reproducible,tuned --steps 12 --hidden 16 --output "$tmp/learning"
     ((code == 0)) && grep -qx 'gradients of 1488 bytes, 12 steps, 2 nodes x 2 ranks by node, links without a rate' "$tmp/out" &&
-        (($(grep -cE '^(han|reproducible) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+$' "$tmp/out") == 4)) &&
+        (($(grep -cE '^(han|reproducible|tuned) +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ % +[0-9.e-]+ +[0-9.e-]+$' "$tmp/out") == 6)) &&
         grep -qx 'reproducible: the same bits in all 2 tables' "$tmp/out" &&
         awk -F, -v version="$("$HERE/../common/version.sh")" '
             NR > 1 { good += NF == 18 && $5 == 16 && $8 == 1 && $10 >= $11 && $14 < 0.01 && $15 < 1e-5 && $16 == 0 && $18 == version }
-            END { exit NR != 5 || good != 4 }' "$tmp/learning.csv" &&
+            END { exit NR != 7 || good != 6 }' "$tmp/learning.csv" &&
         { ! command -v gnuplot >/dev/null || grep -q '2 nodes of 2 by node, no rate, width 16' "$tmp/learning.svg"; }
 }
 
 learning_judges() {
-    script learning --shapes 2x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong_sum.so" --ours bad --steps 3 --hidden 8
+    script learning --shapes 3x1 --sets tuned --set "bad=--mca coll ^han,adapt -x LD_PRELOAD=$tmp/wrong_sum.so" --ours bad --steps 3 --hidden 8
     ((code == 1)) && grep -qE '^learning: bad left 1 ranks with other weights than rank 0: gradients of ' "$tmp/err"
 }
 

@@ -58,16 +58,6 @@ configure_again() {                 # configure_again OPTIONS...
 
 # ---------------------------------------------------------------- make
 
-# What the check has built.  With the times of files, so that no object need be made anew.
-has_build() {
-    [[ -e $HERE/../build/config.status ]] && grep -q '^srcdir = \.\./*$' "$HERE/../build/Makefile"
-}
-
-copy_build() {
-    tar -C "$HERE/.." --exclude=./.git --exclude=./build/check --exclude='./build/sanitize*' --exclude=./build/mutants \
-        -cf - . | tar -C "$source" -xf -
-}
-
 test_built_again() {
     rm -f "$build"/components/* && configure_again --prefix="$prefix" && quietly make -j2 && all_components &&
         cp config.cache "$tmp/cache"
@@ -239,9 +229,9 @@ if ! command -v mpicc >/dev/null || ! command -v autoreconf >/dev/null; then
     exit 77
 fi
 mkdir "$source"
-if ! t_all && has_build; then
+if ! t_all && built_can_move "$HERE/.."; then
     build=$source/build
-    t_check "what is built can be copied" copy_build
+    t_check "what is built can be copied" built_copy "$HERE/.." "$source"
 else
     t_check "the sources can be copied and prepared" copy_source
 fi

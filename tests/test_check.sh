@@ -14,6 +14,8 @@ TOP=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/..")
 readonly TOP LIMIT=400              # seconds for one check
 # shellcheck source=tests/tap.sh
 . "$TOP/tests/tap.sh"
+# shellcheck source=tests/sources.sh
+. "$TOP/tests/sources.sh"
 
 # ---------------------------------------------------------------- copies
 
@@ -25,13 +27,9 @@ choose_room() {
     return 1
 }
 
-# With the times of files, so that nothing need be built anew.
 copy_to() {                         # copy_to FOLDER
     mkdir "$1"
-    tar -C "$TOP" --exclude=./.git --exclude=./build/check --exclude='./build/sanitize*' --exclude=./build/mutants \
-        -cf - . | tar -C "$1" -xf -
-    # Somebody has configured it by its full path: what is built there knows this folder.
-    ! grep -q '^srcdir = /' "$1/build/Makefile" 2>/dev/null || rm -rf -- "$1/build"
+    built_copy "$TOP" "$1" && { built_can_move "$1" || rm -rf -- "$1/build"; }
 }
 
 set_up() {
