@@ -156,8 +156,7 @@ static int run_levels(han_module_t *module, const mca_coll_han_stages_t *table, 
         return rc;
     }
     mca_coll_han_watch_start(module->watch);
-    rc = mca_coll_han_plan_execute(&plan);
-    rc = mca_coll_han_alarm_heed(module, OMPI_SUCCESS == call.rc ? rc : call.rc);
+    rc = mca_coll_han_alarm_heed(module, mca_coll_han_plan_execute(&plan));
     mca_coll_han_segments_close(&call.segments);
     return rc;
 }

@@ -166,62 +166,61 @@ static bool work_get(const mca_coll_han_plan_t *plan, int stage, size_t segment,
     return true;
 }
 
-/* Returns rc. */
-static int noted(mca_coll_han_call_t *call, int rc)
+/* What stages return: the first error of the call so far. */
+static int note(mca_coll_han_call_t *call, int rc)
 {
     call->rc = mca_coll_han_alarm_note(call->module, call->rc, rc);
-    return rc;
+    return call->rc;
 }
 
-static int pack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
+static void pack(mca_coll_han_call_t *call, int stage, size_t segment)
 {
-    mca_coll_han_call_t *call = plan->context;
-
-    return stage == call->pack_before && OMPI_SUCCESS == call->rc
-               ? noted(call, mca_coll_han_segments_pack(&call->segments, segment))
-               : OMPI_SUCCESS;
+    if (stage == call->pack_before && OMPI_SUCCESS == call->rc) {
+        note(call, mca_coll_han_segments_pack(&call->segments, segment));
+    }
 }
 
-static int unpack(const mca_coll_han_plan_t *plan, int stage, size_t segment)
+static void unpack(mca_coll_han_call_t *call, int stage, size_t segment)
 {
-    mca_coll_han_call_t *call = plan->context;
-
-    return stage == call->unpack_after && OMPI_SUCCESS == call->rc
-               ? noted(call, mca_coll_han_segments_unpack(&call->segments, segment))
-               : OMPI_SUCCESS;
+    if (stage == call->unpack_after && OMPI_SUCCESS == call->rc) {
+        note(call, mca_coll_han_segments_unpack(&call->segments, segment));
+    }
 }
 
 static int stage_run(const mca_coll_han_plan_t *plan, int stage, size_t segment)
 {
+    mca_coll_han_call_t *call = plan->context;
     struct work work;
-    int rc = pack(plan, stage, segment), done = OMPI_SUCCESS;
 
+    pack(call, stage, segment);
     if (work_get(plan, stage, segment, &work)) {
-        done = noted(plan->context, operations[plan->stages[stage].operation].run(&work));
+        note(call, operations[plan->stages[stage].operation].run(&work));
     }
-    rc = OMPI_SUCCESS == rc ? done : rc;
-    done = unpack(plan, stage, segment);
-    return OMPI_SUCCESS == rc ? done : rc;
+    unpack(call, stage, segment);
+    return call->rc;
 }
 
 static int stage_post(const mca_coll_han_plan_t *plan, int stage, size_t segment, void **request)
 {
+    mca_coll_han_call_t *call = plan->context;
     ompi_request_t *posted = NULL;
     struct work work;
-    int rc = pack(plan, stage, segment), done = OMPI_SUCCESS;
 
+    pack(call, stage, segment);
     if (work_get(plan, stage, segment, &work)) {
-        done = noted(plan->context, operations[plan->stages[stage].operation].post(&work, &posted));
-        *request = OMPI_SUCCESS == done ? posted : NULL;
+        const int rc = operations[plan->stages[stage].operation].post(&work, &posted);
+
+        *request = OMPI_SUCCESS == rc ? posted : NULL;
+        note(call, rc);
     }
-    return OMPI_SUCCESS == rc ? done : rc;
+    return call->rc;
 }
 
 static int stage_wait(const mca_coll_han_plan_t *plan, void **request)
 {
     ompi_request_t *posted = *request;
 
-    return noted(plan->context, coll_wait(&posted, MPI_STATUS_IGNORE));
+    return note(plan->context, coll_wait(&posted, MPI_STATUS_IGNORE));
 }
 
 static double now(void)
