@@ -170,7 +170,8 @@ void mca_coll_adapt_copies_begin(void);
  * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, but where many are
  * under way for the oldest one's, and the message's memory may be written to when this returns.
  *
- * @param rc the first error, of the message or of earlier ones that are found to be through
+ * @param rc the first error so far, which stays; or becomes that of an earlier message that is found to be through, or of
+ *           this one
  * @returns whether it was sent so, even if that failed; if not, the message is to be sent in another way
  */
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,

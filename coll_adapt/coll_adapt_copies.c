@@ -187,7 +187,6 @@ bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, in
     struct copy *copy;
     int sent;
 
-    *rc = OMPI_SUCCESS;
     if (0 == copies.longest || copies.longest < bytes || !is_here(comm, peer)
         || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
         return false;

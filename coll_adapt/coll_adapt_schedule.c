@@ -240,14 +240,15 @@ static int communicate(const mca_coll_adapt_schedule_t *schedule, position round
         for (position action = round; !ends_round(action); ++action) {
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
                 const mca_coll_adapt_data_t data = message_of(action, failed);
-                int started;
 
-                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, &started)) {
-                    started = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
+                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, &rc)) {
+                    const int started
+                        = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
+
                     messages->actions[messages->count] = action;
                     messages->count += OMPI_SUCCESS == started ? 1 : 0;
+                    rc = OMPI_SUCCESS == rc ? started : rc;
                 }
-                rc = OMPI_SUCCESS == rc ? started : rc;
             }
         }
     }

@@ -26,13 +26,15 @@ static mca_coll_adapt_data_t message_of(const mca_coll_adapt_op_t *op, void *buf
 static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc)
 {
     const mca_coll_adapt_data_t message = message_of(op, buffer, rc);
-    int sent;
 
-    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, &sent)) {
-        sent = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
+    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, &rc)) {
+        const int sent
+            = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
+
         (void) mca_coll_adapt_message_begun(sent, peer, op->comm);
+        rc = OMPI_SUCCESS == rc ? sent : rc;
     }
-    return OMPI_SUCCESS == rc ? sent : rc;
+    return rc;
 }
 
 /* Returns rc, or the first error. */
@@ -138,19 +140,18 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
         return send_to(op, message.buffer, tree->children[0], rc);
     }
     for (int child = 0; child < tree->child_count; ++child) {
-        int started;
-
         if (PORTION == posted) {
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, &started)) {
-            started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child], op->tag,
-                                         MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
+        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, &rc)) {
+            const int started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child],
+                                                   op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
+
             (void) mca_coll_adapt_message_begun(started, tree->children[child], op->comm);
             posted += OMPI_SUCCESS == started ? 1 : 0;
+            rc = OMPI_SUCCESS == rc ? started : rc;
         }
-        rc = OMPI_SUCCESS == rc ? started : rc;
     }
     return wait_sent(requests, posted, rc);
 }
