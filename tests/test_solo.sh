@@ -203,16 +203,20 @@ preload_limits() {
     [[ -e $tmp/fake_limits.so ]] || gcc -shared -fPIC -o "$tmp/fake_limits.so" "$HERE/fake_limits.c" -ldl 2>"$tmp/err"
 }
 
-# Four ranks want half a megabyte.
-test_little_memory() {              # test_little_memory LIMIT YES|NO
-    preload_limits && limited memory.max="$1" memory.current=100000 run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 \
-        -x LIMITS_ROOT -x LD_PRELOAD="$tmp/fake_limits.so" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right || return 1
-    if [[ $2 == yes ]]; then
-        said 0 'no shared memory'
-    else
-        said 0 'bytes (of|moved)' &&
-            grep -q "no shared memory ([0-9]* bytes are wanted, the memory control group has $(($1 - 100000)) left)" "$tmp/err"
-    fi
+left_in_group() {                   # left_in_group BYTES: in a memory control group, which four ranks are in
+    preload_limits && limited memory.max=$((100000 + $1)) memory.current=100000 run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 \
+        -x LIMITS_ROOT -x LD_PRELOAD="$tmp/fake_limits.so" "$build/tests/mpi_solo" "${SHORT[@]}" && all_right
+}
+
+test_room() {
+    left_in_group 100000000 && said 0 'no shared memory' &&
+        bytes=$(sed -nE 's/.*MPI_COMM_WORLD .* ([0-9]+) bytes of shared memory.*/\1/p' "$tmp/err") && [[ -n $bytes ]]
+}
+
+# It would fit, and take more than half of what is left.
+test_no_room() {
+    left_in_group $((bytes * 3 / 2)) && said 0 'MPI_COMM_WORLD .* bytes (of|moved)' &&
+        grep -q "no shared memory ($bytes bytes are wanted, the memory control group has $((bytes * 3 / 2)) left)" "$tmp/err"
 }
 
 crowded() {                         # crowded YES|NO COMMUNICATOR: as it was found there
@@ -312,7 +316,7 @@ export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
 t_check "a communicator of few short calls has no shared memory" test_begins no 8
 t_check "one of long calls has some" test_begins yes 64K
 t_check "--mca coll_solo_priority -1 switches it off" test_unused --mca coll_solo_priority -1
-t_check "below coll/tuned it does nothing" test_unused --mca coll_solo_priority 20
+t_check_all "below coll/tuned it does nothing" test_unused --mca coll_solo_priority 20
 t_check "--mca coll_solo_start 0: all its collectives go through it" test_used
 t_check "it says nothing unless asked" test_silent
 binding=(--bind-to socket:overload-allowed)
@@ -337,7 +341,7 @@ t_check "a rank without free file descriptors: one message, all fall back" test_
 t_check "rank 0 without free file descriptors: one message, all fall back" \
     test_without_memory 'memfd_create' --no-files 0
 t_check "a rank that may write no large files: one message, all fall back" test_without_memory 'ulimit' --no-space 3
-t_check "rank 0 that may write no large files: one message, all fall back" test_without_memory 'ulimit' --no-space 0
+t_check_all "rank 0 that may write no large files: one message, all fall back" test_without_memory 'ulimit' --no-space 0
 t_check "more communicators than coll_solo_max_memory has room for: each process says so at most once" test_too_many
 t_check "coll_solo_single_copy off is obeyed, and said at verbose level 1" test_single_copy_off
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
@@ -348,14 +352,15 @@ else
     t_skip "where a kernel with Yama refuses them, its file is named" "not root, or no setpriv"
 fi
 if ((EUID == 0)); then
-    t_check "ranks that do not see each other: nothing is written to the files of other processes" test_strangers 0
-    t_check "at verbose level 1 it is said" test_strangers 1
+    t_check_all "ranks that do not see each other: nothing is written to the files of other processes" test_strangers 0
+    t_check "ranks that do not see each other: at verbose level 1 it is said" test_strangers 1
 else
     t_skip "ranks that do not see each other" "not root"
 fi
 t_check "system calls that signals interrupt or cut short are gone on with" test_interrupted
-t_check "a memory control group without room for it: one message, and the fallbacks" test_little_memory 600000 no
-t_check "a memory control group with room for it" test_little_memory 100000000 yes
+bytes=''
+t_check "a memory control group with room for it" test_room
+t_check "a memory control group without room for it: one message, and the fallbacks" test_no_room
 mapfile -t processors < <(taskset --cpu-list --pid $$ | sed 's/.*: //' | tr , '\n' |
     awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); ++i) { print i } }')
 t_check "two ranks with the time of one processor are crowded" test_quota '100000 100000' yes
@@ -363,8 +368,8 @@ t_check "two ranks on one processor are crowded" test_processors "${processors[0
 t_check "two ranks bound to one core are crowded" \
     test_bound yes --cpu-set "${processors[0]}" --bind-to core:overload-allowed
 if ((${#processors[@]} > 1)); then
-    t_check "two ranks with the time of two processors are not" test_quota '200000 100000' no
-    t_check "two ranks on two processors are not" test_processors "${processors[0]},${processors[1]}" no
+    t_check_all "two ranks with the time of two processors are not" test_quota '200000 100000' no
+    t_check_all "two ranks on two processors are not" test_processors "${processors[0]},${processors[1]}" no
     t_check "two ranks bound to a core each are not" test_bound no --bind-to core
     t_check "two jobs with two ranks each on two processors are" test_two_jobs "${processors[0]},${processors[1]}"
 else
