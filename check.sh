@@ -91,7 +91,8 @@ choose_build() {
 build_gcc() {
     [[ -x $TOP/configure ]] || (cd "$TOP" && autoreconf -fi)
     # By a relative path: the folder can be moved, and copied, as it is.
-    [[ -e $build/config.status ]] || (cd "$build" && ../configure)
+    # By sh, with which libtool, a script as well, takes two thirds of the time where sh is dash.
+    [[ -e $build/config.status ]] || (cd "$build" && CONFIG_SHELL=/bin/sh ../configure CONFIG_SHELL=/bin/sh)
     # Configured before cmocka was there (by demo.sh): once more, or there would be no unit tests.
     if grep -q 'HAVE_CMOCKA_TRUE.*"#"' "$build/config.status"; then
         (cd "$build" && ./config.status --recheck && ./config.status)
@@ -174,11 +175,13 @@ set_apart() {
 # As on the virtual cluster: no rank looks for networks and devices that a test has no use for, which is up to half of
 # the time that a short job takes.  PMIx keeps what ranks know of each other in each of them: its other store, in shared
 # memory, takes a tenth of a short job to be made; as much takes mpirun where a process may have many open files, for it
-# closes so many for each daemon that it starts.  What a test asks for by options of mpirun wins.
+# closes so many for each daemon that it starts; and it waits a second for ranks that it ends because another one has
+# failed.  What a test asks for by options of mpirun wins.
 start_quickly() {
     ulimit -Sn 1024 2>/dev/null || :    # or it is less
     export OMPI_MCA_pml=${OMPI_MCA_pml-ob1} HWLOC_PLUGINS_PATH=${HWLOC_PLUGINS_PATH-$logs/tmp}
     export HWLOC_COMPONENTS=${HWLOC_COMPONENTS--linux:pci,-linux:io} PMIX_MCA_gds=${PMIX_MCA_gds-hash}
+    export OMPI_MCA_odls_base_sigkill_timeout=${OMPI_MCA_odls_base_sigkill_timeout-0}
 }
 
 # ---------------------------------------------------------------- lines

@@ -9,6 +9,8 @@
  *
  * With --first N the first N inner calls of each call do not fail: receives, for instance, which come before the sends.
  *
+ * With --every N only one of N settings has a turn, of those that otherwise would have one and go level by level.
+ *
  * With --as-set it serves the HAN of Open MPI 4.1 as well, which drops such errors (issue 11794 of Open MPI).
  *
  * Compiled with Open MPI's internal headers, and so for one version of it.
@@ -31,6 +33,7 @@ static long only = -1;
 static long as_set = 0;
 static long lost = 0;
 static long first = 0;
+static long every = 1;
 
 /* What an inner call returns; no component makes it up by itself. */
 enum { CODE = MPI_ERR_NO_SPACE };
@@ -399,7 +402,7 @@ enum { MOST_FAILURES = 4 };
  */
 static size_t turns_of(const struct collective *collective, enum form form, size_t setting)
 {
-    const uint64_t of = BLOCKING == form ? 2 : 8;
+    const uint64_t of = (BLOCKING == form ? 2 : 8) * (uint64_t) every;
 
     if (as_set) {
         return 1;
@@ -483,11 +486,9 @@ static void run_scene(const struct scene *scene)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[] = { { "--segment", true, &segment },
-                                               { "--only", true, &only },
-                                               { "--as-set", false, &as_set },
-                                               { "--lost", false, &lost },
-                                               { "--first", true, &first } };
+    static const struct t_option options[]
+        = { { "--segment", true, &segment }, { "--only", true, &only },   { "--as-set", false, &as_set },
+            { "--lost", false, &lost },      { "--first", true, &first }, { "--every", true, &every } };
     static const struct scene scenes[] = {
         { "each node's collective of the low level fails", LOW, EVERY_RANK },
         { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },

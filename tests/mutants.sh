@@ -29,7 +29,7 @@ Shows that ./check.sh catches faults.  A mutant is HAN with one fault, put there
 purpose: tests/mutants.list says where, and how to add one.  For each of them, in a
 copy in build/mutants/tree, builds HAN and runs unit tests, MPI tests, and those of
 solo, of loading, of rules, of what nodes have in common and without memory, as in
-./check.sh, until the first failure; what the list names is tried first.  Takes 10 to 20 minutes on two cores.
+./check.sh, until the first failure; what the list names is tried first.  Takes 20 to 60 minutes on two cores.
 
   --only TEXT   only mutants whose name contains TEXT
   --list        prints the names of the mutants, each with its file

@@ -26,7 +26,7 @@ readonly LIMIT=1800
 # The depth is the least with which the run is done (tests/choices.sh); with two words, that of the first run that a row
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
-# as many runs: SHAPE, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
+# as many runs: SHAPE, ODD, EVEN, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
 # much was asked for, and ends a process that has written a byte more; UCX and OFI for a pml that is not ob1.  ANY_UP
 # and ANY_LOW stand for a whole list, which --each of a program goes through
 # (tests/mpi_test.h): one job, where its start takes longer than the test.
@@ -34,12 +34,14 @@ readonly LIMIT=1800
 # HERE is this folder.  Programs are those of tests/Makefile.am; "valgrind PROGRAM" runs it under valgrind.
 readonly RUNS='
 check, defaults, by MAP             | quick usual | 3,2,3,1 | MAP  |                                          | mpi_check --defaults --calls 30 --rounds 60 --free-early
-check SHAPE by MAP                  | quick usual | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
+check ODD by MAP                    | quick usual | ODD     | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
+check EVEN by node                  | usual       | EVEN    | node | --mca coll_solo_start 0                  | mpi_check --calls 12 --rounds 40
+check EVEN by MAP, many calls       | all         | EVEN    | MAP  | --mca coll_solo_start 0                  | mpi_check --calls 30 --rounds 100
 check, one rank a node              | usual       | 1,1,1,1 | slot |                                          | mpi_check --calls 40
-check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --calls 15
-check, seven nodes, by MAP          | usual all   | 2,1,1,1,2,1,1 | MAP  | --mca coll_han_dynamic_rules_filename HERE/binomial.rules | mpi_check --segment 64 --calls 30
-check, watched memory, by MAP       | usual all   | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 40 --rounds 100
-check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 40 --rounds 60 --free-early
+check, two sockets                  | usual       | 4,4,4,4 | slot | --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --calls 8
+check, seven nodes, by MAP          | usual all   | 2,1,1,1,2,1,1 | MAP  | --mca coll_han_dynamic_rules_filename HERE/binomial.rules | mpi_check --segment 64 --calls 20
+check, watched memory, by MAP       | usual all   | 3,2,3,1 | MAP  | WATCHED | mpi_check --calls 15 --rounds 40
+check adapt, watched memory         | usual       | 3,2,3,1 | node | --mca coll ^han --mca coll_adapt_priority 100 WATCHED | mpi_check --adapt --calls 25 --rounds 40 --free-early
 check adapt, one node               | usual       | 7,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --calls 20
 check solo ONENODE, two sockets by MAP | usual all   | ONENODE | MAP  | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 --mca hwloc_base_topo_file HERE/two_sockets.xml --bind-to socket:overload-allowed | mpi_check --solo --segment 512 --calls 60
 check solo ONENODE, single copy SINGLE | usual all   | ONENODE | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 --mca coll_solo_single_copy SINGLE | mpi_check --solo --calls 40
@@ -48,36 +50,37 @@ check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_
 check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
 edges by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_edges --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
 edges SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_edges --segment 12288 --strict
-reduce of 4 MB, 64 ranks            | usual       | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
+reduce of 4 MB, 64 ranks            | all         | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
 elements far apart                  | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_limits --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
 past 2 GiB                          | all         | 1,1,1,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_limits --big
-whole messages, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0                  | mpi_check --whole --calls 150
+whole messages, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0                  | mpi_check --whole --calls 60
 whole messages, defaults            | usual       | 5,3,4,1 | node | --mca coll_han_start 0                   | mpi_check --defaults --whole --segment 12288 --calls 20
 whole messages, SHAPE by MAP        | all         | SHAPE   | MAP  | --mca coll_solo_start 0                  | mpi_check --whole --calls 400
-rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_start 0 --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_check --defaults --whole --calls 60
+rules of a file, uneven             | usual       | 5,3,4,1 | node | --mca coll_han_start 0 --mca coll_han_dynamic_rules_filename HERE/mixed.rules | mpi_check --defaults --whole --calls 30
 rules of a file, 64 segments        | usual       | 2,2,2,2 | node | --mca coll_han_start 0 --mca coll_han_dynamic_rules_filename HERE/deep.rules | mpi_check --defaults --whole --calls 40
-adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --whole --calls 120 --rounds 60 --free-early
+adapt over any tree                 | usual       | 5,3,4,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_check --adapt --whole --calls 60 --rounds 40 --free-early
 many calls, by MAP                  | all         | 5,3,4,1 | MAP  |                                          | mpi_check --calls 400 --rounds 3000
-random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 200 --spawn
-all collectives, threads, by MAP    | usual all   | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 10
+random sequences, spawned           | usual       | 4,4,4,4 | node |                                          | mpi_check --rounds 50 --spawn
+all collectives, threads, by MAP    | usual all   | 2,1,2,1 | MAP  |                                          | mpi_check --threads 4 --rounds 6
 all collectives, threads, single    | usual       | 1,1,1,1 | slot |                                          | mpi_check --threads 3 --rounds 5
 threads on 16 ranks                 | all         | 4,4,4,4 | slot |                                          | mpi_check --threads 3 --rounds 20
-all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 10
+all collectives, threads, one node  | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_check --solo --threads 4 --rounds 6
 the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_han_start 0 --mca coll_han_machine HERE/cluster.machine | mpi_check --defaults --whole --calls 40
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
 tags, a tree for each root          | usual       | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_allreduce_algorithm tree --mca coll_han_allreduce_lanes 2 | mpi_tags
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
-tags, ofi                           | usual       | 3,2,3,1 | node | OFI                                      | mpi_tags
+tags, ofi                           | all         | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
-check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 20 --rounds 10
+check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 10 --rounds 10
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
 few communicator ids, by MAP        | usual all   | 3,2,3,1 | MAP  | --mca coll_han_machine none              | mpi_ids
 few communicator ids, levels at once| usual       | 3,2,3,1 | node | --mca coll_han_bcast_algorithm simple --mca coll_han_allreduce_algorithm pipeline | mpi_ids --at-once
 five million broadcasts, ob1        | all         | 2,1,0,0 | slot |                                          | mpi_tags --calls 5000000
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
-something inside fails, by MAP      | usual all   | 2,2,2,2 | MAP  |                                          | mpi_failures
+something inside fails, by node     | usual       | 2,2,2,2 | node |                                          | mpi_failures --every 3
+something inside fails, all, by MAP | all         | 2,2,2,2 | MAP  |                                          | mpi_failures
 a send among many fails              | usual       | 3,3,3,3 | slot |                                          | mpi_failures --only 30 --first 11 --segment 16
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
@@ -105,7 +108,7 @@ reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_
 results by placement                | usual       | 4,4,4,4 | slot |                                          | mpi_places --by-placement
 communicators, threads, spawn       | usual       | 4,4,4,4 | slot |                                          | mpi_comms --threads --spawn
 communicators, levels               | all         | 4,4,4,4 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
-communicators, 7 left alive         | usual       | 5,3,4,1 | node |                                          | mpi_comms --live 7
+communicators, 7 left alive         | all         | 5,3,4,1 | node |                                          | mpi_comms --live 7
 levels, 7 left alive                | usual       | 5,3,4,1 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
 valgrind, check                     | all         | 2,2,0,0 | slot |                                          | valgrind mpi_check --segment 64 --calls 4 --rounds 50
 valgrind, solo                      | all         | 3,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 512 | valgrind mpi_check --solo --segment 512 --calls 4 --rounds 30
@@ -113,7 +116,7 @@ valgrind, 7 left alive              | all         | 2,2,0,0 | slot |            
 valgrind, levels, 7 left alive      | all         | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm pipeline  | valgrind mpi_comms --live 7
 '
 # shellcheck disable=SC2034,SC2054  # used through names made in expand; commas are meant
-readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) MAPS=(node slot) ONENODES=(5,0,0,0 4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
+readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) ODDS=(5,3,4,1 2,1,2,1) EVENS=(4,4,4,4 1,1,1,4) MAPS=(node slot) ONENODES=(5,0,0,0 4,0,0,0 2,0,0,0 3,0,0,0 8,0,0,0) \
     SINGLES=(off on) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
     UCXS=('--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=tcp,sm,self') \
     OFIS=('--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tcp') \
@@ -181,7 +184,7 @@ all_rows() {
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE MAP ONENODE SINGLE WATCHED UCX OFI ANY_UP ANY_LOW)
+        done < <(expand "$row" SHAPE ODD EVEN MAP ONENODE SINGLE WATCHED UCX OFI ANY_UP ANY_LOW)
     done <<<"$RUNS"
 }
 

@@ -23,7 +23,7 @@ readonly LIMIT=300                  # seconds for one command
 . "$HERE/nodes.sh"
 t_notes=("$tmp/err" "$tmp/seen")
 most=10
-t_all || most=5
+t_all || most=4
 readonly RUNS=${RUNS:-$most}
 
 # One line for each run: its bits, and the machine that it has chosen for.

@@ -50,17 +50,20 @@ configure_in() {                    # configure_in FOLDER OPTIONS...
     quietly "$source/configure" --config-cache "$@"
 }
 
-# The same, in the folder that has been built: only what knows the folder of the
-# installation is made anew.
-configure_again() {                 # configure_again OPTIONS...
-    cd "$build" && find . -name '*.la' -delete && quietly "$source/configure" --config-cache --disable-dependency-tracking "$@"
+make_here() {                       # make_here ARGUMENTS...
+    cd "$build" && quietly make prefix="$prefix" "$@"
 }
 
 # ---------------------------------------------------------------- make
 
+# Of what is built only what knows the folder of the installation is made anew.  What configure has found out is in its log.
 test_built_again() {
-    rm -f "$build"/components/* && configure_again --prefix="$prefix" && quietly make -j2 && all_components &&
-        cp config.cache "$tmp/cache"
+    cd "$build" && find . -name '*.la' -delete && rm -f components/* han.conf && make_here -j2 && all_components &&
+        grep -E '^[a-z]+_cv_[A-Za-z0-9_]+=' config.log | grep -v '_cv_env_' >"$tmp/cache"
+}
+
+test_built() {
+    if [[ $build == "$source"/* ]]; then test_built_again; else test_out_of_source; fi
 }
 
 all_components() {
@@ -86,13 +89,13 @@ test_complete() {
 }
 
 test_nothing_again() {
-    cd "$build" && quietly make && ! grep -qE '^ *(CC|CCLD|GEN) ' "$tmp/out"
+    make_here && ! grep -qE '^ *(CC|CCLD|GEN) ' "$tmp/out"
 }
 
 # But for what only git has a use for.
 test_distribution() {
     git -C "$HERE/.." ls-files | grep -vx '.gitignore' | sort >"$tmp/known"
-    cd "$build" && quietly make distdir || return 1
+    make_here distdir || return 1
     files_in "$build"/openmpi-han-* >"$tmp/given"
     chmod -R u+w "$build"/openmpi-han-* && rm -rf -- "$build"/openmpi-han-*
     comm -23 "$tmp/known" "$tmp/given" >"$tmp/out"
@@ -111,7 +114,7 @@ changed_in_openmpi() {
 
 test_install() {
     touch "$tmp/mark"
-    cd "$build" && quietly make install DESTDIR="$tmp/dest" || return 1
+    make_here install DESTDIR="$tmp/dest" || return 1
     files_in "$tmp/dest$prefix" >"$tmp/out"
     [[ $(<"$tmp/out") == "lib/openmpi-han/han.conf
 lib/openmpi-han/mca_coll_adapt.so
@@ -127,14 +130,14 @@ test_openmpi_untouched() {
 test_uninstall() {                  # test_uninstall FOLDER [make options]
     local folder=$1
     shift
-    cd "$build" && quietly make uninstall "$@" && files_in "$folder" >"$tmp/out" && [[ ! -s $tmp/out ]]
+    make_here uninstall "$@" && files_in "$folder" >"$tmp/out" && [[ ! -s $tmp/out ]]
 }
 
 # Loads, by the file that is meant for it; LD_DEBUG tells where from.
 test_tune_file() {
     local -a root=()
     ((EUID != 0)) || root=(--allow-run-as-root)
-    cd "$build" && quietly make install || return 1
+    make_here install || return 1
     quietly mpirun "${root[@]}" -n 1 --tune "$prefix/lib/openmpi-han/han.conf" -x LD_DEBUG=files \
         "$tmp/init" || return 1
     for component in han adapt solo; do
@@ -148,9 +151,12 @@ build_init() {
     quietly mpicc -o "$tmp/init" "$tmp/init.c"
 }
 
+# In the folder that has been built.
 test_component_dir() {
-    configure_again --prefix=/opt/han --with-component-dir=/opt/components &&
-        quietly make -j2 && quietly make install DESTDIR="$tmp/dest2" || return 1
+    prefix=/opt/han
+    cd "$build" && find . -name '*.la' -delete &&
+        quietly "$source/configure" --config-cache --disable-dependency-tracking --prefix="$prefix" --with-component-dir=/opt/components &&
+        make_here -j2 && make_here install DESTDIR="$tmp/dest2" || return 1
     files_in "$tmp/dest2" >"$tmp/out"
     grep -qx opt/components/mca_coll_han.so "$tmp/out" && grep -qx opt/components/mca_coll_adapt.so "$tmp/out" &&
         grep -qx opt/components/mca_coll_solo.so "$tmp/out" && ! grep -q '^opt/han' "$tmp/out"
@@ -237,14 +243,11 @@ else
 fi
 ((failed == 0)) || exit 1
 # The caller's wish is not for the tests.
+export CONFIG_SHELL=/bin/sh         # as check.sh does
 unset MPICC CPPFLAGS LDFLAGS MAKEFLAGS MAKELEVEL MFLAGS
 export CFLAGS=-O0                   # what is built here is not run for long
 
-if [[ $build == "$source"/* ]]; then
-    t_check "a build that is configured for another prefix leaves all components in components/" test_built_again
-else
-    t_check "a build outside the source folder leaves all components in components/" test_out_of_source
-fi
+t_check "a build leaves all components in components/" test_built
 t_check "no component lacks a symbol" test_complete
 t_check "a second make has nothing to do" test_nothing_again
 if git -C "$HERE/.." rev-parse --is-inside-work-tree >/dev/null 2>&1; then
@@ -269,7 +272,7 @@ path_without_mpicc
 t_check "without mpicc, configure says so and what to install" test_without_mpicc
 printf '#!/bin/sh\nexec cc "$@"\n' >"$tmp/cc-wrapper" && chmod 755 "$tmp/cc-wrapper"
 mkdir -p "$tmp/strange/bin" && cp "$tmp/cc-wrapper" "$tmp/strange/bin/mpicc"
-t_check "of an mpicc that is not Open MPI's, configure says so" \
+t_check_all "of an mpicc that is not Open MPI's, configure says so" \
     test_refused "$tmp/strange/bin/mpicc" 'not the compiler wrapper of an Open MPI' -- --with-openmpi="$tmp/strange"
 test_strange_first() (
     PATH=$tmp/strange/bin:$PATH
@@ -283,7 +286,7 @@ t_check "without internal headers, configure names the package and the switch" \
 t_check_all "a tree with another coll interface is there" fake_other_interface
 t_check_all "of another coll interface, configure says which versions it knows" \
     test_refused 'coll interface' 5.0.1 4.1 -- --with-openmpi="$tmp/other"
-t_check "--with-component-dir wants an absolute path" test_refused 'absolute path' -- --with-component-dir=lib
+t_check_all "--with-component-dir wants an absolute path" test_refused 'absolute path' -- --with-component-dir=lib
 t_check_all "--with-openmpi=DIR takes that installation, also where PATH has none" test_with_openmpi
 
 echo "1..$count"

@@ -152,11 +152,7 @@ coll_han_bcast_low_module 1 low sm
 
 coll_han_bcast_low_module basic low basic
 
-coll_han_bcast_low_module 2 low basic
-
 coll_han_bcast_low_module solo low solo
-
-coll_han_bcast_low_module 3 low solo
 
 coll_han_bcast_algorithm groups groups, adapt's linear, groups: 2
 
@@ -196,7 +192,7 @@ test_refused() {                    # test_refused NAME=NUMBER PATTERN: still as
 test_mpi_t() {
     local status=0
     run -- "$tmp/load_mpi_t" coll_han_verbose=2 coll_han_bcast_segsize=4096 coll_han_bcast_up_module=0 \
-        coll_han_bcast_up_module=1 coll_han_bcast_low_module=2 coll_han_bcast_segsize=-5 coll_han_bcast_up_module=7 \
+        coll_han_bcast_up_module=1 coll_han_bcast_low_module=3 coll_han_bcast_low_module=2 coll_han_bcast_segsize=-5 coll_han_bcast_up_module=7 \
         coll_han_bcast_low_module=9 coll_han_verbose=-1 coll_han_verbose=0 || status=1
     said '^all right$' || status=1
     t_result "$status" "MPI_T: a program that writes variables gets right values"
@@ -207,7 +203,9 @@ test_mpi_t() {
         test_written coll_han_bcast_up_module=0 'up libnbc'
     t_check "MPI_T: coll_han_bcast_up_module 1 is obeyed by the next call" \
         test_written coll_han_bcast_up_module=1 'up adapt'
-    t_check "MPI_T: coll_han_bcast_low_module is obeyed by the next call" \
+    t_check "MPI_T: coll_han_bcast_low_module 3 is obeyed by the next call" \
+        test_written coll_han_bcast_low_module=3 'up adapt.*, low solo'
+    t_check "MPI_T: coll_han_bcast_low_module 2 is obeyed by the next call" \
         test_written coll_han_bcast_low_module=2 'up adapt.*, low basic'
     t_check "MPI_T: a bad coll_han_bcast_segsize is refused" test_refused coll_han_bcast_segsize=-5 '25 of 4096 bytes'
     t_check "MPI_T: a bad coll_han_bcast_up_module is refused" test_refused coll_han_bcast_up_module=7 'up adapt'

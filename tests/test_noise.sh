@@ -133,13 +133,9 @@ t_run 3 -- allreduce --sizes 8,1000,64K -i 40 -x 2 --noise 0,20 --csv --samples 
     awk -F, 'NR > 1 { ++n[$6, $4] } END { exit n["noise=0", 0] != n["noise=20", 0] || NR != 241 }' "$work/samples"
 t_result $? 'levels of noise alternate, with the same roots, and values stay right'
 
-for bad in 'bcast --noise 0,51' 'bcast --noise 5x' 'bcast --segments 2' 'ibcast --segments 0' \
-    'ibcast --pipeline x' 'ibcast --sizes 4M --pipeline 8'; do
-    # shellcheck disable=SC2086
-    t_run 2 -- $bad
-    [[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]]
-    t_result $? "'$bad' ends with exit code 2 and one message"
-done
+t_run 1 -- bcast --segments 2
+[[ $code == 2 && $(grep -c '^han_bench:' "$work/err") == 1 ]]
+t_result $? "'bcast --segments 2' ends with exit code 2 and one message"
 
 # ---- segments
 
@@ -222,14 +218,6 @@ t_script noise --sets tuned --set 'gone=--mca coll nosuch' --collective barrier 
 [[ $code == 1 ]] && grep -q 'gone was not measured' "$work/err"
 t_result $? 'a requirement is not met where ours is not measured'
 
-for bad in '--noise 5,10' '--noise 0,x' '--noise 0,5,5' '--bytes huge' '--max-slowdown fast' \
-    '--max-slowdown gather=3' '--nonsense' '--rounds'; do
-    # shellcheck disable=SC2086
-    t_script noise $bad
-    [[ $code == 2 && $(grep -c '^noise:' "$work/err") == 1 ]] && grep -qF -- "${bad%% *}" "$work/err"
-    t_result $? "noise '$bad' ends with exit code 2 and one message that names it"
-done
-
 # ---- bench/pipelining
 
 t_script pipelining --sets tuned --collective ibcast,ireduce_scatter_block --sizes 8K,64K --segments 1,3 --pipeline 16K \
@@ -252,12 +240,9 @@ else
     t_skip 'pipelining draws each collective' 'no gnuplot'
 fi
 
-for bad in '--collective bcast' '--segments 0' '--pipeline 3x' '--sizes 64K:8K'; do
-    # shellcheck disable=SC2086
-    t_script pipelining --sets tuned $bad
-    [[ $code == 2 ]] && grep -q '^pipelining:' "$work/err"
-    t_result $? "pipelining '$bad' ends with exit code 2 and a message"
-done
+t_script pipelining --sets tuned --sizes 64K:8K
+[[ $code == 2 ]] && grep -q '^pipelining:' "$work/err"
+t_result $? "pipelining '--sizes 64K:8K' ends with exit code 2 and a message"
 
 echo "1..$count"
 exit $failed

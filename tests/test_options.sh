@@ -32,10 +32,10 @@ bench/board      |  | --shapes 4y4;--shapes 1x4;--shapes 4x4:core;--rates fast!;
 bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--only tree=x;--components /none;--program /none;--output /dev/null/x
 bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective bcst;--sizes x;--sizes 0;--calls x;--prefer hann;--max-slower x;--min-speedup x;--components /none;--bench /none;--output /dev/null/x
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
-bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--max-slowdown x;--components /none;--bench /none;--output /dev/null/x
+bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--noise 5,10;--noise 0,5,5;--max-slowdown x;--max-slowdown gather=3;--rounds;--components /none;--bench /none;--output /dev/null/x
 bench/groups     |  | --shapes 4;--rates ,;--rounds 0;--collective alltoall;--bytes 8:x;--segment x;--trees ,;--groups 0;--model /none;--components /none;--program /none;--output /dev/null/x
 bench/learning   |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--hidden x;--points 0;--steps 0;--components /none;--program /none;--output /dev/null/x
-bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
+bench/pipelining |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--rounds 0;--time 0;--collective alltoall;--collective bcast;--sizes x;--segments 0;--pipeline x;--components /none;--bench /none;--output /dev/null/x
 bench/training   |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--networks lenet;--fusion x;--modes fast;--modes segments=0;--in-flight 0;--batch x;--flops fast;--steps 0;--max-slower x;--components /none;--program /none;--output /dev/null/x
 cluster/vcluster | up | --nodes 0;--nodes 201;--nodes x;--name a/b;--rate fast;--rate 0;--owner 0;--owner x;--fast
 cluster/vcluster | run --ppn 2 -- true | --name none;--name a/b;--ppn 0;--ppn 1025;--ppn 1,,2;--map core;--np 0;--np x;-np x;-n 0;--n x
@@ -57,8 +57,9 @@ tests/fuzz.sh    |  | --seconds 0;--seconds x
 readonly PROGRAMS="
 tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--mode task --collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
 tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
-bench/han_bench     |  | --collective bcst;bcst
-bench/han_bench     | bcast | --sizes x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--noise x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r x;reduce;-q
+bench/han_bench     |  | --collective bcst;bcst;bcast,bcst;reduce,bcast,bcast
+bench/han_bench     | ibcast | --segments 0;--pipeline x;--sizes 4M --pipeline 8
+bench/han_bench     | bcast | --sizes x;--sizes 8,x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--calls 1,;--noise x;--noise 0,51;--noise 5x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket 5x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r x;reduce;-q
 bench/han_asp       |  | --vertices 0;--vertices x;--vertices 512M;--rows 0;--rows x;--iterations 0;--type double;--repetitions 0;--repetitions 1001;--fast
 bench/han_training  |  | --networks lenet;--networks ,;--fusion 0;--fusion x;--fusion 2G;--modes fast;--modes segments=0;--modes segment=3;--in-flight 0;--in-flight 4097;--batch 0;--flops fast;--flops 0;--steps 0;--steps 1001;--fast
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
@@ -90,12 +91,13 @@ make_stubs() {
 
 test_refused() {                    # test_refused TOOL VALUE ARGUMENTS..., the tool with its folder
     local tool=$1 value=$2 status=0
+    local -a lines
     shift 2
     : >"$tmp/started"
     (cd -- "$build" && PATH=$tmp/stubs:$PATH exec timeout -k 5 "$LIMIT" "$tool" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
         status=$?
-    [[ $status == 2 && $(wc -l <"$tmp/err") == 1 && ! -s $tmp/started ]] &&
-        grep -q "^${tool##*/}: " "$tmp/err" && grep -qF -- "$value" "$tmp/err"
+    mapfile -t lines <"$tmp/err"
+    [[ $status == 2 && ${#lines[@]} == 1 && ! -s $tmp/started && ${lines[0]} == "${tool##*/}: "* && ${lines[0]} == *"$value"* ]]
 }
 
 # The options of a script's table that have a value.
