@@ -8,7 +8,8 @@
 
 /*
  * Shorter pieces are the allocator's: it keeps them by itself. Callers ask for blocks, which often are a power of two,
- * and for a little more: that fits into the spare bytes of each piece.
+ * and for a little more: that fits into the spare bytes of each piece that is kept. Others are as long as asked for, so
+ * that an allocator that watches its memory sees what is written behind them.
  */
 enum { SHORTEST = 32 << 10, SPARE = 64 };
 
@@ -70,11 +71,11 @@ static piece_t *find_kept(size_t bytes)
 
 static void *take(size_t bytes)
 {
-    const size_t room = room_for(bytes);
+    const size_t room = room_for(bytes), more = sizeof(piece_t) + (is_kept(room) ? SPARE : 0);
     piece_t *piece = is_kept(room) ? find_kept(room) : NULL;
 
     if (NULL == piece) {
-        piece = SIZE_MAX - sizeof(*piece) - SPARE < room ? NULL : malloc(sizeof(*piece) + room + SPARE);
+        piece = SIZE_MAX - more < room ? NULL : malloc(more + room);
         if (NULL == piece) {
             return NULL;
         }

@@ -130,15 +130,15 @@ static const struct layout layouts[LAYOUTS] = {
                    .extent = 24,
                    .ready = MPI_DATATYPE_NULL,
                    .repeat = 1 },
-    [INT_BELOW]
-    = { .family = FAMILY_INTS,
-        .period = 2,
-        /* So far below its address that who forgets that writes into what malloc() keeps in front of memory. */
-        .items = { { INT, 8 }, { INT, -40 } },
-        .low = -48,
-        .extent = 68,
-        .ready = MPI_DATATYPE_NULL,
-        .repeat = 1 },
+    [INT_BELOW] = { .family = FAMILY_INTS,
+                    .period = 2,
+                    /* So far below its address that who forgets that writes into what malloc() keeps in front of
+                       memory, and we behind. */
+                    .items = { { INT, 8 }, { INT, -72 } },
+                    .low = -80,
+                    .extent = 100,
+                    .ready = MPI_DATATYPE_NULL,
+                    .repeat = 1 },
     [INTS_DOWN] = { .family = FAMILY_INTS,
                     .period = 1,
                     .items = { { INT, 0 } },
