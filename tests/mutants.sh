@@ -127,7 +127,7 @@ try_step() {                        # try_step LOG STEP [RUN]
         mpi)
             under_limit "$log" tests/run.sh --build . --depth usual --stop ${3:+--only "$3"} || status=$? ;;
         memory)
-            under_limit "$log" tests/test_memory.sh --build . --depth usual || status=$? ;;
+            T_STOP=1 under_limit "$log" tests/test_memory.sh --build . --depth usual || status=$? ;;
         *)
             T_STOP=1 BUILD=$TREE COMPONENTS=$TREE/components under_limit "$log" "tests/test_$step.sh" || status=$? ;;
     esac
