@@ -171,6 +171,13 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
         .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
 
+    if (NULL != args->op) {
+        ptrdiff_t lb, extent;
+
+        ompi_datatype_get_extent(args->recv.type, &lb, &extent);
+        input.packed = args->recv.type->super.size;
+        input.room = (size_t) (0 > extent ? -extent : extent);
+    }
     rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
     if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };

@@ -96,11 +96,50 @@ static bool tree_fits(const mca_coll_han_input_t *input)
     }
 }
 
-/* Memory that a leader, or the rank that needs most, has beside the user's buffers. */
-static uint64_t leaders_bytes(const mca_coll_han_input_t *input)
+static size_t packed_of(const mca_coll_han_input_t *input)
 {
-    const uint64_t bytes = (uint64_t) input->bytes, nodes = (uint64_t) input->nodes, ppn = (uint64_t) input->ppn;
-    const uint64_t all = nodes * ppn * bytes, cut = bytes / HAN_SCAN_SEGMENTS + 1;
+    return 0 == input->packed ? 1 : input->packed;
+}
+
+/* Of an operand in memory, for a packed byte of it. In double, as all memory here: products may be beyond integers. */
+static double room_of(const mca_coll_han_input_t *input)
+{
+    return 0 == input->room ? 1 : (double) input->room / (double) packed_of(input);
+}
+
+size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished)
+{
+    const size_t least = (count + HAN_SCAN_SEGMENTS - 1) / HAN_SCAN_SEGMENTS;
+    const size_t segment = 0 == wished ? count : wished / packed;
+
+    return segment < least ? least : segment > count ? count : segment;
+}
+
+/* Memory of a scan's leader: the operands of its node, and what comes from one leader, or of a message that is not cut
+ * from all. */
+static double scan_bytes(const mca_coll_han_input_t *input, size_t wished)
+{
+    const size_t packed = packed_of(input), count = input->bytes / packed;
+    const size_t segment = mca_coll_han_scan_segment(count, packed, wished);
+    const double operand = (double) segment * (double) packed * room_of(input);
+
+    return segment < count ? (HAN_SCAN_AT_ONCE * (input->ppn + 1.)) * operand
+                           : ((double) input->ppn + input->nodes) * operand;
+}
+
+/* About the longest segments that a scan's leader has memory for, where shorter ones are not wished. */
+static size_t limit_scan_segment(const mca_coll_han_input_t *input, size_t wished)
+{
+    while (HAN_MOST_MEMORY < scan_bytes(input, wished) && 1 != wished) {
+        wished = ((0 == wished ? input->bytes : wished) + 1) / 2;
+    }
+    return wished;
+}
+
+/* Memory that a leader, or the rank that needs most, has beside the user's buffers. */
+static double leaders_bytes(const mca_coll_han_input_t *input)
+{
+    const double bytes = (double) input->bytes, nodes = input->nodes, ppn = input->ppn, all = nodes * ppn * bytes;
 
     switch (input->collective) {
     case HAN_ALLGATHER:
@@ -110,14 +149,15 @@ static uint64_t leaders_bytes(const mca_coll_han_input_t *input)
         return all;
     case HAN_REDUCE_SCATTER_BLOCK:
     case HAN_REDUCE_SCATTER:
-        return (ppn + 2) * all; /* what each rank has, what is sorted, and what comes from the nodes */
+        /* What each rank has, what is sorted, and what comes from the nodes. */
+        return (ppn + 2) * all * room_of(input);
     case HAN_ALLTOALL:
         return 4 * ppn * all;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return HAN_SCAN_AT_ONCE * (ppn + 1) * (cut < HAN_SCAN_SEGMENT ? HAN_SCAN_SEGMENT : cut);
+        return scan_bytes(input, limit_scan_segment(input, HAN_SCAN_SEGMENT));
     default:
-        return (ppn + nodes) * bytes;
+        return (ppn + nodes) * bytes * room_of(input);
     }
 }
 
@@ -135,7 +175,7 @@ static bool levels_fit(const mca_coll_han_input_t *input)
     case HAN_ALLGATHER:
         return blocks && INT_MAX >= all;
     case HAN_REDUCE_SCATTER_BLOCK:
-        return blocks && HAN_MOST_MEMORY >= 2 * all;
+        return blocks && HAN_MOST_MEMORY >= 2 * (double) all * room_of(input);
     case HAN_ALLTOALL:
         return blocks && !input->uneven && !input->in_place && HAN_MOST_MEMORY / 2 / (uint64_t) input->ppn >= all;
     default:
@@ -329,6 +369,26 @@ static bool reduces(mca_coll_han_collective_t collective)
     return HAN_ALLREDUCE == collective || mca_coll_han_goes_up(collective) || mca_coll_han_is_scan(collective);
 }
 
+static size_t limit_segment(size_t segment, size_t longest)
+{
+    return 0 == segment || segment > longest ? longest : segment;
+}
+
+/*
+ * A rank has memory for several segments of each of its children. They are cut by packed bytes; where elements have
+ * gaps, by memory too. Never by 0, which would be the whole message.
+ */
+static void limit_gaps(mca_coll_han_params_t *params, const mca_coll_han_input_t *input)
+{
+    const size_t longest = 1 + (size_t) (HAN_SEGMENT_MEMORY / room_of(input));
+
+    if (1 < room_of(input) && longest < input->bytes) {
+        params->fs = limit_segment(params->fs, longest);
+        params->ibs = limit_segment(params->ibs, longest);
+        params->irs = limit_segment(params->irs, longest);
+    }
+}
+
 mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, const mca_coll_han_params_t *rule,
                                           const mca_coll_han_settings_t *settings)
 {
@@ -355,6 +415,10 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         /* A tree is one tree, whichever way. */
         params.ibalg = params.iralg;
         params.ibs = params.irs;
+    }
+    limit_gaps(&params, input);
+    if (HAN_LEADERS == params.algorithm && mca_coll_han_is_scan(input->collective)) {
+        params.ibs = limit_scan_segment(input, params.ibs);
     }
     params.lanes = limit_lanes(params.lanes, input);
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {

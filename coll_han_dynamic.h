@@ -84,6 +84,9 @@ enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
 /** Most memory that a rank takes for a call beside the user's buffers. */
 enum { HAN_MOST_MEMORY = 64 << 20 };
 
+/** Most memory for a segment of elements with gaps. */
+enum { HAN_SEGMENT_MEMORY = 256 << 10 };
+
 /** Longest block that is short. */
 enum { HAN_SHORT_BLOCK = 4096 };
 
@@ -105,6 +108,8 @@ typedef struct mca_coll_han_input_t {
     bool in_order; /**< every group holds consecutive ranks */
     bool uneven;   /**< groups have different sizes */
     size_t bytes;  /**< packed */
+    size_t packed; /**< bytes of an element of a reduction; 0: 1 */
+    size_t room;   /**< memory for such an element, with its gaps; 0: as much as it has bytes */
     mca_coll_han_form_t form;
     bool adapt;      /**< the communicator has a module of adapt */
     bool in_place;   /**< of collectives without a root */
@@ -152,6 +157,15 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
 
 /** The tree inside a node that sbalg stands for: auto depends on how many ranks there are. */
 mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *params, int ppn);
+
+/**
+ * Elements of a scan's segment.
+ *
+ * @param count  elements of the message
+ * @param packed bytes of one, not 0
+ * @param wished bytes of a segment; 0: the whole message
+ */
+size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished);
 
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);

@@ -93,14 +93,11 @@ static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, size_t
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t result = mca_coll_han_side_whole(&args->recv),
                                 own = mca_coll_han_leaders_operand(&leaders, result.count);
-    const size_t bytes = result.datatype->super.size,
-                 least = (result.count + HAN_SCAN_SEGMENTS - 1) / HAN_SCAN_SEGMENTS;
-    size_t segment = 0 == segment_bytes || 0 == bytes ? result.count : segment_bytes / bytes;
+    const size_t bytes = result.datatype->super.size;
+    const size_t segment = mca_coll_han_scan_segment(result.count, 0 == bytes ? 1 : bytes, segment_bytes);
+    const bool chain = segment < result.count;
     struct memory memory[HAN_SCAN_AT_ONCE];
-    bool chain;
 
-    segment = segment < least ? least : segment > result.count ? result.count : segment;
-    chain = segment < result.count;
     leaders.schedule.parts_at_once = chain ? HAN_SCAN_AT_ONCE : 1;
     for (int i = 0; i < leaders.schedule.parts_at_once && leaders.rank == leaders.leader; ++i) {
         memory[i].low = mca_coll_han_leaders_parts(&leaders, leaders.size, segment, result.datatype);

@@ -9,6 +9,11 @@
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
  *   mpi_memory --list                          the kinds of calls
+ *
+ * And how much all of them take:
+ *
+ *   mpi_memory --gaps    of reductions whose elements have gaps, no rank takes more than 64 MB beside the user's
+ * buffers
  */
 #define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
@@ -26,6 +31,7 @@ static long later = 0;
 static long init = 0;
 static long size = 5;
 static long list = 0;
+static long gaps = 0;
 
 /* ---- allocations ---- */
 
@@ -33,6 +39,7 @@ static struct {
     bool armed;
     long number; /* of the one that fails */
     long seen;
+    size_t bytes; /* that all of them have asked for */
 } fault;
 
 static bool is_ours(const void *code)
@@ -48,9 +55,13 @@ static bool is_ours(const void *code)
     return false;
 }
 
-static bool fails(const void *caller)
+static bool fails(size_t bytes, const void *caller)
 {
-    if (!fault.armed || !is_ours(caller) || ++fault.seen != fault.number) {
+    if (!fault.armed || !is_ours(caller)) {
+        return false;
+    }
+    fault.bytes += bytes;
+    if (++fault.seen != fault.number) {
         return false;
     }
     errno = ENOMEM;
@@ -66,17 +77,17 @@ void *__libc_realloc(void *memory, size_t bytes);
 
 IN_PLACE_OF_THE_LIBRARYS void *malloc(size_t bytes)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+    return fails(bytes, __builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
 
 IN_PLACE_OF_THE_LIBRARYS void *calloc(size_t count, size_t bytes)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
+    return fails(count * bytes, __builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
 }
 
 IN_PLACE_OF_THE_LIBRARYS void *realloc(void *memory, size_t bytes)
 {
-    return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
+    return fails(bytes, __builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
 }
 
 /* ---- calls ---- */
@@ -151,6 +162,64 @@ static void each_fails(void)
     }
 }
 
+/* ---- elements with gaps ---- */
+
+/* A buffer of 100 MB has less than 13 KB of data, most of its memory is not touched. */
+enum { GAP = 1 << 15, GAP_COUNT = 3200, MOST_MEMORY = 64 << 20 };
+
+static void gap_sum(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void) type;
+    for (int i = 0; i < *count; ++i) {
+        unsigned char *right = (unsigned char *) inout + (ptrdiff_t) i * GAP;
+
+        t_put(right, t_get((unsigned char *) in + (ptrdiff_t) i * GAP) + t_get(right));
+    }
+}
+
+/* Element i is `factor` times i, plus `more`. */
+static void gaps_expect(const char *what, const unsigned char *result, int count, uint32_t factor, uint32_t more)
+{
+    int i = 0;
+
+    while (i < count && t_get(result + (ptrdiff_t) i * GAP) == factor * (uint32_t) i + more) {
+        ++i;
+    }
+    t_expect(i == count, "%s: element %d is wrong", what, i);
+    t_expect(fault.bytes <= MOST_MEMORY, "%s: %zu bytes are taken", what, fault.bytes);
+    fault.bytes = 0;
+}
+
+static void takes_little(void)
+{
+    const size_t bytes = (size_t) GAP_COUNT * GAP;
+    const uint32_t rank = (uint32_t) t.rank, size = (uint32_t) t.size, sum = size * (size - 1) / 2;
+    const int block = GAP_COUNT / t.size;
+    unsigned char *own = t_alloc(bytes), *result = t_alloc(bytes);
+    MPI_Datatype type;
+    MPI_Op op;
+
+    T_MPI(MPI_Op_create(gap_sum, 1, &op));
+    T_MPI(MPI_Type_create_resized(MPI_UNSIGNED, 0, GAP, &type));
+    T_MPI(MPI_Type_commit(&type));
+    for (int i = 0; i < GAP_COUNT; ++i) {
+        t_put(own + (ptrdiff_t) i * GAP, (uint32_t) i + rank);
+    }
+    fault.number = 0;
+    fault.armed = true;
+    T_MPI(MPI_Allreduce(own, result, GAP_COUNT, type, op, t.comm));
+    gaps_expect("allreduce", result, GAP_COUNT, size, sum);
+    T_MPI(MPI_Scan(own, result, GAP_COUNT, type, op, t.comm));
+    gaps_expect("scan", result, GAP_COUNT, rank + 1, rank * (rank + 1) / 2);
+    T_MPI(MPI_Reduce_scatter_block(own, result, block, type, op, t.comm));
+    gaps_expect("reduce_scatter_block", result, block, size, size * rank * (uint32_t) block + sum);
+    fault.armed = false;
+    T_MPI(MPI_Type_free(&type));
+    T_MPI(MPI_Op_free(&op));
+    t_free(own);
+    t_free(result);
+}
+
 static void list_kinds(void)
 {
     for (int i = 0; i < COLLECTIVES * FORMS; ++i) {
@@ -163,9 +232,11 @@ int main(int argc, char **argv)
     static const struct t_option options[]
         = { { "--only", true, &only },    { "--victim", true, &victim }, { "--fail", true, &first },
             { "--later", false, &later }, { "--init", false, &init },    { "--units", true, &size },
-            { "--list", false, &list } };
+            { "--list", false, &list },   { "--gaps", false, &gaps } };
     static const struct t_behaviour behaviours[]
         = { { "where a rank gets no memory, all return and go on", each_fails, 0 } };
+    static const struct t_behaviour of_gaps[]
+        = { { "elements with gaps: no rank takes more than 64 MB", takes_little, 0 } };
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
 
     t_options(argc, argv, options, CHECK_COUNT(options));
@@ -188,6 +259,8 @@ int main(int argc, char **argv)
             printf("# allocation %ld %s\n", fault.number, 0 > reached ? "failed" : "was not reached");
         }
         t_end();
+    } else if (gaps) {
+        t_run(of_gaps, CHECK_COUNT(of_gaps));
     } else {
         t_run(behaviours, CHECK_COUNT(behaviours));
     }

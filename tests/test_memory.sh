@@ -31,7 +31,8 @@ In a call of a collective, one allocation of our components fails on one rank:
 the first, the second, and so on until none is left.  Each time, either all
 ranks return, with an error or the right result, and the next call is right; or
 the job ends, with one message that says what there is no memory for.  So it does
-where the network takes no message of one rank.
+where the network takes no message of one rank.  And how much all allocations of a
+reduction take together, where elements have gaps.
 
   --build DIR   build folder (default: the current one, or the one above it)
   --depth DEPTH quick, usual: some collectives, some allocations; all: all, in the
@@ -87,6 +88,18 @@ lost() {                            # lost COLLECTIVE-FORM...
     done
 }
 
+# By HAN's own choice, and where leaders are asked for, who would take whole blocks.
+gaps() {
+    local status
+    run --gaps
+    went_on || return 1
+    (
+        export OMPI_MCA_coll_han_{allreduce,scan,reduce_scatter_block}_algorithm=leaders
+        run --gaps
+        went_on
+    )
+}
+
 # In MPI_Init, by itself each.
 each_fails_in_init() {              # each_fails_in_init STEP OPTIONS...
     local step=$1 number=1 status
@@ -124,6 +137,7 @@ some_lines() {
     done <"$tmp/kinds"
     line "MPI_Init" each_fails_in_init 150 --victim $OTHER
     line "a message that is not started" lost bcast-blocking bcast-nonblocking alltoall-blocking
+    line "elements with gaps" gaps
 }
 
 all_lines() {
@@ -140,6 +154,7 @@ all_lines() {
     line "MPI_Init" each_fails_in_init 1 --victim $LEADER
     # shellcheck disable=SC2046      # words
     line "a message that is not started" lost $(sed 's/^[0-9]* //; s/ /-/; /barrier/d' "$tmp/kinds")
+    line "elements with gaps" gaps
 }
 
 clean_up() {

@@ -860,11 +860,13 @@ static mca_coll_han_params_t decide(const char *line, const mca_coll_han_input_t
     return params;
 }
 
-/* What an algorithm takes of memory on the rank that takes most, for 16 KB a segment where it cuts. */
+/* What an algorithm takes of memory on the rank that takes most; a scan has at most 1024 segments, and four at once. */
 static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_input_t *input)
 {
-    const double bytes = (double) input->bytes, ranks = (double) input->nodes * input->ppn;
-    const double segment = bytes / 1024 > 16384 ? bytes / 1024 : 16384;
+    const size_t packed = 0 == input->packed ? 1 : input->packed, room = 0 == input->room ? 1 : input->room;
+    const size_t count = input->bytes / packed, least = (count + 1023) / 1024, wished = params->ibs / packed;
+    const double ranks = (double) input->nodes * input->ppn, operand = (double) count * (double) room;
+    const double segment = (double) room * (double) (wished < least ? least : wished);
 
     if (HAN_LEADERS != params->algorithm) {
         return 0; /* windows of segments: see the unit tests of tasks */
@@ -873,17 +875,18 @@ static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_
     case HAN_BARRIER:
         return 0;
     case HAN_ALLREDUCE:
-        return (input->ppn + input->nodes) * bytes;
+        return (input->ppn + input->nodes) * operand;
     case HAN_ALLTOALL:
-        return 4 * input->ppn * ranks * bytes;
+        return 4 * input->ppn * ranks * (double) input->bytes;
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
-        return (input->ppn + 2) * ranks * bytes;
+        return (input->ppn + 2) * ranks * operand;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return 4 * (input->ppn + 1) * segment;
+        return 0 == params->ibs || segment >= operand ? (input->ppn + input->nodes) * operand
+                                                      : 4 * (input->ppn + 1) * segment;
     default:
-        return ranks * bytes;
+        return ranks * (double) input->bytes;
     }
 }
 
@@ -892,6 +895,9 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
 {
     static const int shapes[][2] = { { 2, 1 }, { 4, 4 }, { 16, 16 }, { 17, 16 }, { 64, 1 }, { 128, 48 }, { 512, 64 } };
     static const int wishes[] = { HAN_AUTO, HAN_LEADERS, HAN_RING };
+    static const int segments[] = { 0, 1, 256 << 20 };
+    static const size_t elements[][2] = { { 1, 1 }, { 8, 8 }, { 12, 16 }, { 4, 4096 }, { 1 << 20, 1 << 20 } };
+    const mca_coll_han_params_t whole = { .algorithm = HAN_LEADERS, .why = "a rule" };
     mca_coll_han_rules_t rules = parse(mca_coll_han_builtin);
     mca_coll_han_machine_t machine;
 
@@ -914,13 +920,21 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
         settings.algorithm = wishes[rest % 3];
         input.nodes = shapes[rest / 3][0];
         input.ppn = shapes[rest / 3][1];
-        for (input.bytes = 1; input.bytes <= (size_t) 1 << 30; input.bytes *= 4) {
-            params = mca_coll_han_decide(&input,
-                                         mca_coll_han_choice_serves(&input)
-                                             ? mca_coll_han_choose(&choices, &machine, &input)
-                                             : &search(&rules, &input)->params,
-                                         &settings);
-            assert_true(memory_of(&params, &input) <= 64 << 20);
+        for (size_t bytes = 1; bytes <= (size_t) 1 << 30; bytes *= 4) {
+            const mca_coll_han_params_t *chosen;
+
+            input.bytes = bytes;
+            input.packed = input.room = 0;
+            chosen = mca_coll_han_choice_serves(&input) ? mca_coll_han_choose(&choices, &machine, &input)
+                                                        : &search(&rules, &input)->params;
+            for (size_t j = 0; j < sizeof(elements) / sizeof(elements[0]) * 3 * 2; ++j) {
+                input.packed = elements[j / 6][0];
+                input.room = elements[j / 6][1];
+                input.bytes = (bytes + input.packed - 1) / input.packed * input.packed;
+                settings.segsize = segments[j / 2 % 3];
+                params = mca_coll_han_decide(&input, 0 == j % 2 ? chosen : &whole, &settings);
+                assert_true(memory_of(&params, &input) <= 64 << 20);
+            }
         }
         mca_coll_han_choices_free(&choices);
     }
