@@ -8,6 +8,7 @@
  *                                              communicators, each one behind it
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
+ *   mpi_memory --wide ...                      broadcasts of elements with gaps that MPI's convertor cannot cut
  *   mpi_memory --list                          the kinds of calls
  *
  * And how much all of them take:
@@ -32,6 +33,7 @@ static long init = 0;
 static long size = 5;
 static long list = 0;
 static long gaps = 0;
+static long wide = 0;
 
 /* ---- allocations ---- */
 
@@ -162,6 +164,58 @@ static void each_fails(void)
     }
 }
 
+/* ---- elements that are put aside where they are cut ---- */
+
+enum { WIDE_COUNT = 5000 }; /* several pieces of shared memory */
+
+struct wide {
+    int number;
+    long double _Complex value;
+};
+
+static void wide_bcast(MPI_Comm comm, MPI_Datatype type, struct wide *data, bool may_fail)
+{
+    int wrong = 0, rc;
+
+    for (int i = 0; i < WIDE_COUNT; ++i) {
+        data[i] = (struct wide){ 0 == t.rank ? i : -1, 0 == t.rank ? 3 * i : -1 };
+    }
+    fault.armed = may_fail && victim == t.rank;
+    rc = MPI_Bcast(data, WIDE_COUNT, type, 0, comm);
+    fault.armed = false;
+    for (int i = 0; i < WIDE_COUNT && MPI_SUCCESS == rc; ++i) {
+        wrong += i != data[i].number || 3 * i != data[i].value;
+    }
+    t_expect(may_fail || MPI_SUCCESS == rc, "allocation %ld: the next broadcast returns %d", fault.number, rc);
+    t_expect(0 == wrong && t_guarded(data), "allocation %ld: %d elements are wrong", fault.number, wrong);
+}
+
+/* Each allocation fails once; the first one that is not reached is the last one that is tried. */
+static void each_wide_fails(void)
+{
+    const int lengths[] = { 1, 1 };
+    const MPI_Aint places[] = { 0, offsetof(struct wide, value) };
+    const MPI_Datatype types[] = { MPI_INT, MPI_C_LONG_DOUBLE_COMPLEX };
+    struct wide *data = t_alloc(WIDE_COUNT * sizeof(*data));
+    MPI_Datatype type;
+    bool reached = true;
+
+    T_MPI(MPI_Type_create_struct(2, lengths, places, types, &type));
+    T_MPI(MPI_Type_commit(&type));
+    T_MPI(MPI_Comm_set_errhandler(t.comm, MPI_ERRORS_RETURN));
+    wide_bcast(t.comm, type, data, false);
+    for (fault.number = 1; reached && t_agree(!t.verdict.failed); ++fault.number) {
+        alarm(T_LIMIT);
+        fault.seen = 0;
+        wide_bcast(t.comm, type, data, true);
+        reached = 0 > t_agree(fault.seen >= fault.number ? -1 : 0);
+        wide_bcast(t.comm, type, data, false);
+    }
+    t_expect(2 < fault.number, "nothing is allocated");
+    T_MPI(MPI_Type_free(&type));
+    t_free(data);
+}
+
 /* ---- elements with gaps ---- */
 
 /* A buffer of 100 MB has less than 13 KB of data, most of its memory is not touched. */
@@ -232,9 +286,11 @@ int main(int argc, char **argv)
     static const struct t_option options[]
         = { { "--only", true, &only },    { "--victim", true, &victim }, { "--fail", true, &first },
             { "--later", false, &later }, { "--init", false, &init },    { "--units", true, &size },
-            { "--list", false, &list },   { "--gaps", false, &gaps } };
+            { "--list", false, &list },   { "--gaps", false, &gaps },    { "--wide", false, &wide } };
     static const struct t_behaviour behaviours[]
         = { { "where a rank gets no memory, all return and go on", each_fails, 0 } };
+    static const struct t_behaviour of_wide[]
+        = { { "where a rank has no memory for an element that is cut, all return and go on", each_wide_fails, 0 } };
     static const struct t_behaviour of_gaps[]
         = { { "elements with gaps: no rank takes more than 64 MB", takes_little, 0 } };
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -259,6 +315,8 @@ int main(int argc, char **argv)
             printf("# allocation %ld %s\n", fault.number, 0 > reached ? "failed" : "was not reached");
         }
         t_end();
+    } else if (wide) {
+        t_run(of_wide, CHECK_COUNT(of_wide));
     } else if (gaps) {
         t_run(of_gaps, CHECK_COUNT(of_gaps));
     } else {

@@ -53,7 +53,7 @@ say() {
 
 run() {                             # run OPTIONS...: sets status
     status=0
-    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn $((RANKS / 2)) --np "$RANKS" \
+    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn $((RANKS / 2)) --np "${ranks:-$RANKS}" \
         --mca coll_solo_start 0 -- "$build/tests/${program:-mpi_memory}" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
 }
 
@@ -85,6 +85,15 @@ lost() {                            # lost COLLECTIVE-FORM...
         number=$(sed -n "s/ ${kind/-/ }\$//p" "$tmp/kinds")
         program=mpi_failures run --lost --only "$number"
         was_ended 16 'a message to or from rank .* cannot be started (error -3)' || return 1
+    done
+}
+
+# On one node, where SOLO does the broadcast: by copies and by single copies.
+wide() {
+    local status way
+    for way in off on; do
+        OMPI_MCA_coll_solo_single_copy=$way ranks=2 run --wide --victim 1
+        went_on || return 1
     done
 }
 
@@ -138,6 +147,7 @@ some_lines() {
     line "MPI_Init" each_fails_in_init 150 --victim $OTHER
     line "a message that is not started" lost bcast-blocking bcast-nonblocking alltoall-blocking
     line "elements with gaps" gaps
+    line "elements that are cut" wide
 }
 
 all_lines() {
@@ -155,6 +165,7 @@ all_lines() {
     # shellcheck disable=SC2046      # words
     line "a message that is not started" lost $(sed 's/^[0-9]* //; s/ /-/; /barrier/d' "$tmp/kinds")
     line "elements with gaps" gaps
+    line "elements that are cut" wide
 }
 
 clean_up() {
