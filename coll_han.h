@@ -478,7 +478,7 @@ typedef struct mca_coll_han_tune_t {
     /** Whether a component can be used at a level, on this rank. */
     bool (*has)(han_module_t *module, mca_coll_han_level_id_t level, mca_coll_han_submodule_t submodule);
     const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
-    /** The machine for which the model chooses on the communicator; NULL where it does not. */
+    /** The machine for which the model chooses on the communicator; NULL: one of which nothing is known. */
     const mca_coll_han_machine_t *(*machine)(const han_module_t *module);
 } mca_coll_han_tune_t;
 

@@ -53,6 +53,8 @@ long mca_coll_han_choice_candidates(const mca_coll_han_machine_t *machine, mca_c
     /* Alone on its node, a rank has nothing to do there, whoever does it. */
     what.low_count = 1 < input.ppn ? 2 : 1;
     what.input.bytes = mca_coll_han_choice_bytes(bytes_of(&input));
+    /* What is kept is for all types of element: for which there is no memory mca_coll_han_decide() finds out. */
+    what.input.packed = what.input.room = 0;
     count = mca_coll_han_candidates_make(&what, params);
     if (0 > count) {
         return -1;

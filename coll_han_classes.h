@@ -21,7 +21,7 @@ typedef struct mca_coll_han_facts_t {
 /**
  * The machine of these facts. Facts that are nearly alike make the same one, so that two runs of a job decide alike.
  *
- * @param facts what is not known is taken to be as with TCP at 20 Gbit/s
+ * @param facts what is not known is taken to be as with TCP at 40 Gbit/s
  */
 void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_coll_han_facts_t *facts);
 

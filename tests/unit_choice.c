@@ -160,6 +160,29 @@ static void test_calls_that_differ(void **state)
     mca_coll_han_choices_free(&choices);
 }
 
+/*
+ * What is kept serves all types. Else ranks that keep a choice for calls in place, and others that do not, as in a
+ * reduce_scatter, would differ in what they have kept, by the type of some earlier call.
+ */
+static void test_elements_that_differ(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("125MB/s");
+    mca_coll_han_choices_t choices = { NULL, 0 }, others = { NULL, 0 };
+    mca_coll_han_input_t dense = input_of(HAN_REDUCE_SCATTER, 240), wide;
+
+    (void) state;
+    dense.nodes = 4;
+    wide = dense;
+    wide.packed = 8;
+    wide.room = 32 << 10;
+    assert_false(mca_coll_han_fits(HAN_LEADERS, &wide));
+    mca_coll_han_choose(&choices, &machine, &wide);
+    assert_int_equal(HAN_LEADERS, mca_coll_han_choose(&others, &machine, &dense)->algorithm);
+    assert_int_equal(HAN_LEADERS, mca_coll_han_choose(&choices, &machine, &dense)->algorithm);
+    mca_coll_han_choices_free(&choices);
+    mca_coll_han_choices_free(&others);
+}
+
 static void test_kept(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
@@ -200,9 +223,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),           cmocka_unit_test(test_is_the_pick),
-        cmocka_unit_test(test_alltoallv),         cmocka_unit_test(test_machines_differ),
-        cmocka_unit_test(test_calls_that_differ), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_is_the_pick),
+        cmocka_unit_test(test_alltoallv),
+        cmocka_unit_test(test_machines_differ),
+        cmocka_unit_test(test_calls_that_differ),
+        cmocka_unit_test(test_elements_that_differ),
+        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_no_memory),
     };
 
