@@ -22,29 +22,29 @@ readonly CFLAGS_GCC='-g -O2 -Werror'
 # MPI tests have the machine for themselves: ranks that wait for messages look for
 # them all the time, and two such jobs take longer together than one after the other.
 # A limit is for what hangs where no command's own limit ends it: on two cores that
-# had two checks, three loops and a walk through memory, steps took 600 s.
+# had two checks, three loops and a walk through memory, steps took 1340 s.
 readonly STEPS='
-clang -Wall -Wextra -Werror | quick | 2400 | & build_clang
-gcc -Wall -Wextra -Werror   | quick | 2400 | build_gcc
-unit tests                  | quick | 2400 | unit_tests
+clang -Wall -Wextra -Werror | quick | 7200 | & build_clang
+gcc -Wall -Wextra -Werror   | quick | 7200 | build_gcc
+unit tests                  | quick | 7200 | unit_tests
 MPI tests                   | quick | 7200 | mpi_tests
-build and install           | usual | 2400 | & tests/test_build.sh
-han_rules                   | quick | 2400 | tests/test_han_rules.sh
-rules                       | quick | 2400 | tests/test_rules.sh
-options                     | quick | 2400 | & tests/test_options.sh
-load                        | quick | 2400 | tests/test_load.sh
-virtual cluster             | usual | 2400 | & tests/test_vcluster.sh
-settle                      | quick | 2400 | tests/test_settle.sh
-check.sh                    | usual | 2400 | & tests/test_check.sh
-same bits                   | usual | 2400 | tests/test_bits.sh
-solo                        | usual | 2400 | tests/test_solo.sh
-tuner                       | usual | 2400 | & tests/test_tune.sh
+build and install           | usual | 7200 | & tests/test_build.sh
+han_rules                   | quick | 7200 | tests/test_han_rules.sh
+rules                       | quick | 7200 | tests/test_rules.sh
+options                     | quick | 7200 | & tests/test_options.sh
+load                        | quick | 7200 | tests/test_load.sh
+virtual cluster             | usual | 7200 | & tests/test_vcluster.sh
+settle                      | quick | 7200 | tests/test_settle.sh
+check.sh                    | usual | 7200 | & tests/test_check.sh
+same bits                   | usual | 7200 | tests/test_bits.sh
+solo                        | usual | 7200 | tests/test_solo.sh
+tuner                       | usual | 7200 | & tests/test_tune.sh
 memory                      | usual | 7200 | memory_tests
-bench                       | usual | 2400 | tests/test_bench.sh
-noise                       | usual | 2400 | & tests/test_noise.sh
-applications                | usual | 2400 | tests/test_applications.sh
-fuzz                        | all   |  600 | & tests/fuzz.sh --seconds 180
-distcheck                   | all   |  900 | distcheck
+bench                       | usual | 7200 | tests/test_bench.sh
+noise                       | usual | 7200 | & tests/test_noise.sh
+applications                | usual | 7200 | tests/test_applications.sh
+fuzz                        | all   | 7200 | & tests/fuzz.sh --seconds 180
+distcheck                   | all   | 7200 | distcheck
 sanitizers                  | all   | 7200 | tests/sanitize.sh address undefined thread
 in Open MPI                 | all   | 7200 | tests/in-tree.sh
 mutants                     | all   | 7200 | tests/mutants.sh

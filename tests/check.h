@@ -19,7 +19,7 @@
 #define CHECK_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #ifndef T_LIMIT
-#define T_LIMIT 60 /* as in mpi_test.h */
+#define T_LIMIT 300 /* as in mpi_test.h */
 #endif
 
 /* -- check_layouts.c ----------------------------------------------------------------------------------------------- */

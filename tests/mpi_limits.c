@@ -6,9 +6,6 @@
  *   mpi_limits --far              few elements, the last one more than 2 GiB behind the first
  *   mpi_limits --big              more than 2 GiB of data; where there is not enough memory, skipped
  */
-#ifndef T_LIMIT
-#define T_LIMIT 300
-#endif
 #include "mpi_test.h"
 
 static long large = 0;

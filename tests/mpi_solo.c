@@ -276,7 +276,7 @@ int main(int argc, char **argv)
         { "messages of 3 MB and a bit", large_messages, 0 },
         { "a rank in a barrier takes part in messages", progress_while_waiting, 0 },
         { "twenty communicators at once", many_at_once, 0 },
-        { "many communicators, used and freed, leave no file open and nothing mapped", many_communicators, 240 },
+        { "many communicators, used and freed, leave no file open and nothing mapped", many_communicators, 900 },
     };
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));

@@ -34,7 +34,7 @@
 #endif
 #define T_TAG 77
 #ifndef T_LIMIT
-#define T_LIMIT 60 /* seconds that a behaviour may take */
+#define T_LIMIT 300 /* seconds that a behaviour may take; of some that takes one, 90 were seen on a busy machine */
 #endif
 #define T_MOST_EACH 4 /* --each options */
 

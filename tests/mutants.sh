@@ -17,6 +17,7 @@ readonly LIST=$TOP/tests/mutants.list WORK=$TOP/build/mutants
 readonly TREE=$WORK/tree TABLE=$WORK/table.md
 readonly CFLAGS_GCC='-g -O2 -Werror' STEPS=(unit mpi solo load rules settle memory)
 export HAN_CHECK_DEPTH=usual         # what ./check.sh has, and no more
+export HAN_TEST_LIMIT=120            # a test that hangs is no more caught by waiting
 
 # Seconds that a step may take: many times what any takes.  What hangs ends before, by a limit of the tests.
 readonly LIMIT=3600
@@ -96,7 +97,7 @@ build_all() {
     sources_copy "$TOP" "$TREE"
     cd "$TREE"
     if ! { under_limit "$log" autoreconf -fi && under_limit "$log" ./configure && build "$log" &&
-        under_limit "$log" make -j2 -C tests CFLAGS="$CFLAGS_GCC" mpi-programs; }; then
+        under_limit "$log" make -j2 -C tests CFLAGS="$CFLAGS_GCC -DT_LIMIT=60" mpi-programs; }; then
         tail -n 20 "$log" >&2
         exit 1
     fi

@@ -2,7 +2,6 @@
 # shellcheck shell=bash disable=SC2034  # used by those that source this
 #
 # Jobs on a virtual cluster of a test script's own, which goes when the script ends.  To be sourced, behind tap.sh.
-# LIMIT is seconds for one command.
 
 readonly VCLUSTER=$HERE/../cluster/vcluster
 

@@ -20,7 +20,7 @@ t_untimed=yes                       # a run has many lines, and says how long it
 . "$HERE/choices.sh"
 
 # Seconds that a run may take: many times what any takes.  What hangs ends before, by an alarm of its own.
-readonly LIMIT=1800
+readonly JOB_LIMIT=1800
 
 # One run a row: name | depth | ranks of each node | map | mpirun options | program and arguments
 # The depth is the least with which the run is done (tests/choices.sh); with two words, that of the first run that a row
@@ -308,12 +308,12 @@ run_row() {                         # run_row NAME SHAPE MAP OPTIONS PROGRAM
         program[0]=$build/tests/${program[0]}
         program=(${HAN_TEST_WRAPPER:+"$HAN_TEST_WRAPPER"} "${program[@]}")
     fi
-    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
+    job_run timeout -k 10 "$JOB_LIMIT" "$VCLUSTER" run --name "$cluster" --ppn "${shape//0/1}" --map "$3" --np "$ranks" \
         "${options[@]}" -- "${program[@]}" >"$tmp/out" 2>"$tmp/err" || status=$?
     pass_on "$name" "$tmp/out"
     cat "$tmp/out" "$tmp/err" >"$tmp/all"
-    if ((SECONDS - start >= LIMIT)); then
-        t_result 1 "$name: ends within $LIMIT seconds" "$tmp/all"
+    if ((SECONDS - start >= JOB_LIMIT)); then
+        t_result 1 "$name: ends within $JOB_LIMIT seconds" "$tmp/all"
     elif [[ $plan != "$lines" ]]; then
         t_result 1 "$name: all its lines come ($lines of ${plan:-no plan}, exit code $status)" "$tmp/all"
     elif ((status != 0 && bad == 0)) && [[ -z $excused ]]; then

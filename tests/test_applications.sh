@@ -9,7 +9,7 @@
 set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
-readonly HERE LIMIT=200
+readonly HERE
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 

@@ -27,7 +27,7 @@ t_run() {                           # t_run RANKS [-x NAME=VALUE] -- OPTIONS; se
         shift
     done
     shift
-    timeout 200 mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+    timeout "$LIMIT" mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
         --mca odls_base_sigkill_timeout 0 \
         -n "$ranks" "${more[@]}" "$bench" "$@" >"$work/out" 2>"$work/err"
     code=$?
@@ -216,7 +216,7 @@ fi
 # ---- compare
 
 t_compare() {
-    timeout 300 "$compare" --bench "$bench" --nodes 1 --ppn 2 --sizes 8,1K,64K --rounds 2 --time 8 \
+    timeout $((3 * LIMIT)) "$compare" --bench "$bench" --nodes 1 --ppn 2 --sizes 8,1K,64K --rounds 2 --time 8 \
         "$@" >"$work/out" 2>"$work/err"
     code=$?
 }
@@ -361,7 +361,7 @@ done
 
 beside=$work/beside
 t_beside() {                        # t_beside OPTIONS...: on three ranks
-    timeout 300 mpirun $root_option --oversubscribe -n 3 --mca mpi_yield_when_idle 1 "$beside" --bytes 100000 --late 1 \
+    timeout "$LIMIT" mpirun $root_option --oversubscribe -n 3 --mca mpi_yield_when_idle 1 "$beside" --bytes 100000 --late 1 \
         --repetitions 3 "$@" >"$work/out" 2>"$work/err"
     code=$?
 }

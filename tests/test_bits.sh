@@ -13,7 +13,6 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=300                  # seconds for one command
 
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"

@@ -12,7 +12,6 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=600                  # seconds for one command
 
 tmp=$(mktemp -d)
 source=$tmp/source

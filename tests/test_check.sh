@@ -11,7 +11,7 @@
 set -uo pipefail
 
 TOP=$(realpath -- "$(dirname -- "${BASH_SOURCE[0]}")/..")
-readonly TOP LIMIT=400              # seconds for one check
+readonly TOP
 # shellcheck source=tests/tap.sh
 . "$TOP/tests/tap.sh"
 # shellcheck source=tests/sources.sh

@@ -23,7 +23,7 @@ t_notes=("$tmp/out" "$tmp/err")
 run() {                             # run CODE ARGUMENTS...
     local wanted=$1 status=0
     shift
-    timeout 200 "$tool" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    timeout "$LIMIT" "$tool" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
     ((status == wanted))
 }
 

@@ -12,7 +12,6 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=300                  # seconds for one command
 readonly RIGHT='[0-9]+ collectives are right'
 readonly VERBOSE=(--mca coll_han_verbose 2 --mca coll_han_machine none)  # a line for each call, and none of a machine
 

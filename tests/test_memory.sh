@@ -17,8 +17,6 @@ readonly VCLUSTER=$HERE/../cluster/vcluster
 # shellcheck source=tests/choices.sh
 . "$HERE/choices.sh"
 
-# Seconds for a job: it takes one, or ends in the time limit of its own.
-readonly LIMIT=120
 readonly RANKS=4 LEADER=0 OTHER=3   # two on each of two nodes
 readonly SHORT=300 LONG=50000       # units of 4 bytes or more
 readonly NO_MEMORY=(39 'no memory for .*')

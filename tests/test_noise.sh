@@ -26,7 +26,7 @@ t_run() {                           # t_run RANKS [-x NAME=VALUE] -- OPTIONS; se
         shift
     done
     shift
-    timeout 200 mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
+    timeout "$LIMIT" mpirun $root_option --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 \
         --mca odls_base_sigkill_timeout 0 \
         -n "$ranks" "${more[@]}" "$bench" "$@" >"$work/out" 2>"$work/err"
     code=$?
@@ -179,7 +179,7 @@ fi
 t_script() {                        # t_script NAME OPTIONS; sets code
     local name=$1
     shift
-    timeout 400 "$here/../bench/$name" --bench "$bench" --nodes 1 --ppn 2 "$@" >"$work/out" 2>"$work/err"
+    timeout $((3 * LIMIT)) "$here/../bench/$name" --bench "$bench" --nodes 1 --ppn 2 "$@" >"$work/out" 2>"$work/err"
     code=$?
 }
 

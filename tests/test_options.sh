@@ -14,7 +14,6 @@ set -uo pipefail
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 TOP=$(realpath -- "$HERE/..")
 readonly HERE TOP
-readonly LIMIT=120                  # seconds for one tool
 build=${BUILD:-.}
 [[ -d $build/components ]] || build=..
 build=$(realpath -- "$build")

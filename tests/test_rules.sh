@@ -12,7 +12,6 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=300                  # seconds for one command
 file_variable=coll_han_dynamic_rules_filename
 
 # shellcheck source=tests/tap.sh

@@ -12,7 +12,6 @@ set -uo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=120                  # seconds for one command
 readonly ALIKE='accepted: the same everywhere'
 
 # shellcheck source=tests/tap.sh

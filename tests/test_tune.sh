@@ -8,7 +8,6 @@ set -euo pipefail
 
 HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
-readonly LIMIT=600
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
 # shellcheck source=tests/nodes.sh
@@ -542,7 +541,7 @@ two_tuners_do_not_mix() {
 
 one_node_is_refused() {
     status=0
-    timeout 60 mpirun --oversubscribe -np 2 "$build/tune/han_tune" --output "$tmp/x.rules" >"$tmp/out" 2>&1 || status=$?
+    timeout "$LIMIT" mpirun --oversubscribe -np 2 "$build/tune/han_tune" --output "$tmp/x.rules" >"$tmp/out" 2>&1 || status=$?
     ((status != 0))
     says_once 'han_tune: this job has one node; at least two are needed'
 }
@@ -553,7 +552,7 @@ without_han_it_says_how() {
     for other in '--mca coll ^han' '--mca coll_han_priority 100'; do
         status=0
         # shellcheck disable=SC2086
-        timeout 60 env -u OMPI_MCA_mca_base_component_path "$VCLUSTER" run --name "$cluster" --ppn 2 $other -- \
+        timeout "$LIMIT" env -u OMPI_MCA_mca_base_component_path "$VCLUSTER" run --name "$cluster" --ppn 2 $other -- \
             "$build/tune/han_tune" --output "$tmp/x.rules" >"$tmp/out" 2>&1 </dev/null || status=$?
         ((status != 0))
         says_once 'han_tune: component han does not do MPI_Bcast here'

@@ -11,7 +11,6 @@ set -uo pipefail
 srcdir=${srcdir:-$(dirname -- "${BASH_SOURCE[0]}")}
 VCLUSTER=$(realpath -- "${VCLUSTER:-$srcdir/../cluster/vcluster}")
 PING_MB=4
-LIMIT=200                           # seconds for one command
 
 # Two cluster names that nobody else uses; both are found in the command line
 # of every process that belongs to them.
@@ -217,7 +216,7 @@ test_two_ups_at_once() {
 }
 
 test_side_by_side() {
-    timeout "$LIMIT" "$VCLUSTER" run --name "$B" --ppn 2 -- hostname >"$tmp/b" 2>&1 &
+    timeout "$LIMIT" "$VCLUSTER" run --name "$B" --ppn 2 -- hostname >"$tmp/b" 2>"$tmp/b.err" &
     local pid=$!
     placement "0 0 1 1 2 2 3 3" --ppn 2 && wait "$pid" &&
         [[ $(sort "$tmp/b" | tr '\n' ' ') == "$B-n0 $B-n0 $B-n1 $B-n1 " ]]
