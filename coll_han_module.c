@@ -24,6 +24,19 @@ static void module_construct(han_module_t *module)
     OBJ_CONSTRUCT(&module->alarms, opal_list_t);
 }
 
+/*
+ * The second reference (make_subcomm) is given back here where MPI_Finalize has not taken it: ompi_comm_free() looks it
+ * up by an id that another thread's communicator may have by then.
+ */
+static void free_subcomm(ompi_communicator_t *comm)
+{
+    if (1 < ((opal_object_t *) comm)->obj_reference_count) {
+        comm->c_flags &= ~(uint32_t) OMPI_COMM_EXTRA_RETAIN;
+        OBJ_RELEASE(comm);
+    }
+    ompi_comm_free(&comm);
+}
+
 static void level_free(mca_coll_han_level_t *level)
 {
     for (int i = 0; i < HAN_SUBMODULE_COUNT; ++i) {
@@ -35,7 +48,7 @@ static void level_free(mca_coll_han_level_t *level)
         }
     }
     if (NULL != level->comm) {
-        ompi_comm_free(&level->comm);
+        free_subcomm(level->comm);
     }
     memset(level, 0, sizeof(*level));
 }
@@ -327,6 +340,11 @@ static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, 
     free(own_ranks);
     if (OMPI_SUCCESS != rc) {
         return rc;
+    }
+    /* MPI_Finalize disconnects communicators over several jobs, for which it counts them; of these their parent is. */
+    if (OMPI_COMM_IS_DYNAMIC(made)) {
+        made->c_flags &= ~(uint32_t) OMPI_COMM_DYNAMIC;
+        --ompi_comm_num_dyncomm;
     }
     /* HAN is never to see it: it must not build on what it has built. */
     made->super.s_info = OBJ_NEW(opal_info_t);

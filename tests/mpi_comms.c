@@ -3,10 +3,12 @@
  * The life of communicators: made, used by MPI_Bcast, freed or left to MPI_Finalize. Passes with any correct MPI whose
  * handles are reused (Open MPI's are). With --child it is what --spawn starts.
  */
-#include "mpi_test.h"
-
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+
+#include "mpi_test.h"
 
 #define BYTES 20000 /* of a message: many segments of a few KiB, a ragged one last */
 #define MOST_LIVE 64
@@ -234,9 +236,18 @@ static void cartesian(void)
 
 #define CHILDREN 2
 
+/* Open MPI's count of communicators over several jobs; MPI_Finalize has memory for so many. -1: another MPI. */
+static int communicators_of_jobs(void)
+{
+    const int *number = dlsym(RTLD_DEFAULT, "ompi_comm_num_dyncomm");
+
+    return NULL == number ? -1 : *number;
+}
+
 /* Both sides: broadcasts on the merged communicator, and rank 0 hears whether all were right. */
 static void use_merged(MPI_Comm inter, bool high)
 {
+    const int before = communicators_of_jobs();
     MPI_Comm merged = MPI_COMM_NULL;
     int right;
     int rank;
@@ -255,6 +266,8 @@ static void use_merged(MPI_Comm inter, bool high)
         t_expect(right, "a message on the merged communicator is wrong at its rank %d", other);
     }
     T_MPI(MPI_Comm_free(&merged));
+    t_expect(before == communicators_of_jobs(), "of %d communicators over several jobs %d are left", before,
+             communicators_of_jobs());
 }
 
 static void spawned_and_merged(void)

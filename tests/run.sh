@@ -108,6 +108,7 @@ reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_
 results by placement                | usual       | 4,4,4,4 | slot |                                          | mpi_places --by-placement
 communicators, threads, spawn       | usual       | 4,4,4,4 | slot |                                          | mpi_comms --threads --spawn
 communicators, levels               | all         | 4,4,4,4 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
+communicators over jobs, levels     | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --spawn
 communicators, 7 left alive         | all         | 5,3,4,1 | node |                                          | mpi_comms --live 7
 levels, 7 left alive                | usual       | 5,3,4,1 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --live 7
 valgrind, check                     | all         | 2,2,0,0 | slot |                                          | valgrind mpi_check --segment 64 --calls 4 --rounds 50
