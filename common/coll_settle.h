@@ -132,7 +132,10 @@ static inline void coll_settle_say(const coll_told_t *all, int other, const char
 
 /* -- a job, and several -- */
 
-/* One process of each node, and all of this one's. False where the runtime does not tell. */
+/*
+ * One process of each node, and all of this one's. False where the runtime does not tell. Of a spawned job it is not
+ * asked: with its store in shared memory, PMIx 4.2 would wait for ever for the processes of another node.
+ */
 static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
 {
     const mca_base_component_t *component = leaders->component;
@@ -140,7 +143,7 @@ static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
     char *nodes = NULL, *rest = NULL;
     opal_namelist_t *peer;
 
-    if (NULL == opal_pmix.resolve_nodes || NULL == opal_pmix.resolve_peers
+    if (NULL != getenv("OMPI_PARENT_PORT") || NULL == opal_pmix.resolve_nodes || NULL == opal_pmix.resolve_peers
         || OPAL_SUCCESS != opal_pmix.resolve_nodes(job, &nodes) || NULL == nodes) {
         return false;
     }

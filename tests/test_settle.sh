@@ -148,6 +148,15 @@ test_together() {
     meet && ! grep -q 'accepted: ' "$tmp/err" && together
 }
 
+# The second job has its ranks on two nodes, neither of which is that of mpirun.  PMIx keeps what is told in shared
+# memory, as where nobody asks for anything else; check.sh does.
+test_spread() {
+    (
+        unset PMIX_MCA_gds
+        run --np 3 -- "$tmp/load_rules" --spawn
+    ) && grep -q '^all right$' "$tmp/err"
+}
+
 test_apart() {                      # test_apart LINE COUNT [SETTING]
     meet "${@:3}" && said "$1" "$2" && ! together
 }
@@ -225,6 +234,7 @@ on_node 1
 
 readonly BOTH="$ALIKE; communicators with both go without the component"
 t_check "a second job with the same parameters: HAN where both meet" test_together
+t_check "a second job on several nodes starts" test_spread
 t_check "a second job with another parameter: one line, and no HAN where both meet" test_apart \
     "han: coll_han_bcast_algorithm is its default on $cluster-n0 (rank 0 of job 1), but simple on $cluster-n0 (rank 0 of job 2); $BOTH" \
     1 OMPI_MCA_coll_han_bcast_algorithm=simple
