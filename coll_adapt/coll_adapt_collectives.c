@@ -139,6 +139,13 @@ static int perform(mca_coll_base_module_t *module, const mca_coll_adapt_call_t *
 {
     mca_coll_adapt_how_t how;
 
+    /* Without data some ranks may not be here: those with a count of 0 MPI has let go. Nobody may take tags. */
+    if (ADAPT_PERSISTENT != form && ADAPT_BARRIER != call->collective && 0 == mca_coll_adapt_call_bytes(call)) {
+        if (NULL != request) {
+            *request = &ompi_request_empty;
+        }
+        return OMPI_SUCCESS;
+    }
     decide(call, &how);
     return dispatch((mca_coll_adapt_event_module_t *) module, call, &how, form, request);
 }
