@@ -233,7 +233,7 @@ static int measure(han_module_t *module, mca_coll_han_machine_t *machine)
     rc = OMPI_SUCCESS == rc ? look_at_nodes(module, &facts) : rc;
     rc = OMPI_SUCCESS == rc ? look_at_network(module, &facts) : rc;
     if (OMPI_SUCCESS != rc) {
-        return rc;
+        coll_end_job(MPI_ERR_OTHER, "han", "the machine cannot be measured (error %d)", rc);
     }
     mca_coll_han_classes_machine(machine, &facts);
     if (0 == ompi_comm_rank(module->comm)) {

@@ -161,6 +161,13 @@ test_apart() {                      # test_apart LINE COUNT [SETTING]
     meet "${@:3}" && said "$1" "$2" && ! together
 }
 
+# In MPI_Init, where HAN measures the machine, a collective fails on one rank after all have done it.
+test_measuring_fails() {
+    local status=0
+    run -- "$tmp/load_collectives" || status=$?
+    ((status == 16)) && [[ $(grep -c 'coll:han: rank 2: the machine cannot be measured (error -1); the job ends' "$tmp/err") == 1 ]]
+}
+
 # ---------------------------------------------------------------- main
 
 command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
@@ -171,6 +178,21 @@ done
 # shellcheck disable=SC2046  # several words
 gcc -shared -fPIC -o "$tmp/other_version.so" "$HERE/other_version.c" \
     $(pkg-config --cflags pmix) -ldl || exit 2
+cat >"$tmp/failing.c" <<'SOURCE'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+int ompi_coll_base_allreduce_intra_recursivedoubling(const void *in, void *out, int count, void *type, void *op, void *comm, void *module)
+{
+    int (*theirs)(const void *, void *, int, void *, void *, void *, void *) = dlsym(RTLD_NEXT, __func__);
+    int rc = theirs(in, out, count, type, op, comm, module);
+
+    return 5 == count && 0 == strcmp("2", getenv("OMPI_COMM_WORLD_RANK")) ? -1 : rc;
+}
+SOURCE
+gcc -shared -fPIC -o "$tmp/failing.so" "$tmp/failing.c" -ldl || exit 2
 cat >"$tmp/by_node" <<'SCRIPT'
 #!/bin/sh
 . "$(dirname "$0")/$(hostname)" && exec "$@"
@@ -227,6 +249,8 @@ t_check "adapt is missing on one node: one line, and HAN goes without" test_with
     "adapt: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
 on_node 1 "export LD_PRELOAD=$tmp/other_version.so"
 t_check "another version of the components on one node: one line of each, and the job goes without" test_versions
+on_node 1 "export LD_PRELOAD=$tmp/failing.so"
+t_check "a rank that fails while the machine is measured: one line, and the job ends" test_measuring_fails
 on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
 t_check "HAN is missing on one rank of a node: the job ends" test_ends \
     "han: the component is 0.1.0 on $cluster-n1 (rank 2), but missing on $cluster-n1 (rank 3); $ALIKE; the job ends, for its ranks would wait for ever"
