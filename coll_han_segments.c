@@ -56,7 +56,7 @@ static int open_moved(mca_coll_han_segments_t *segments, const mca_coll_adapt_ca
     rc = in_slots(segments, HAN_OUTPUT, window, (coll_room_t){ segments->length, 0 });
     if (OMPI_SUCCESS == rc) {
         rc = coll_packing_open(&segments->packing, call->datatype, call->count, call->rbuf, at_root);
-        segments->packed = true;
+        segments->packed = OMPI_SUCCESS == rc;
     }
     return rc;
 }

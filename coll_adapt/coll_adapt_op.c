@@ -484,8 +484,9 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    op->packed = true;
-    return coll_packing_open(&op->packing, op->datatype, call->count, call->rbuf, -1 == task->tree.parent);
+    rc = coll_packing_open(&op->packing, op->datatype, call->count, call->rbuf, -1 == task->tree.parent);
+    op->packed = OMPI_SUCCESS == rc;
+    return rc;
 }
 
 static int put_aside(mca_coll_adapt_op_t *op)

@@ -55,8 +55,14 @@ unsigned char *mca_coll_solo_contiguous(void *buffer, size_t count, ompi_datatyp
 int mca_coll_solo_data_open(mca_coll_solo_data_t *data, void *buffer, size_t count, ompi_datatype_t *datatype,
                             bool pack)
 {
+    int rc;
+
     data->next = mca_coll_solo_contiguous(buffer, count, datatype);
-    return NULL != data->next ? OMPI_SUCCESS : coll_packing_open(&data->packing, datatype, count, buffer, pack);
+    if (NULL != data->next) {
+        return OMPI_SUCCESS;
+    }
+    rc = coll_packing_open(&data->packing, datatype, count, buffer, pack);
+    return OMPI_ERR_OUT_OF_RESOURCE == rc ? SOLO_NO_MEMORY : rc;
 }
 
 int mca_coll_solo_data_get(mca_coll_solo_module_t *module, mca_coll_solo_data_t *data, void *target, size_t bytes)

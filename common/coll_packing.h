@@ -27,12 +27,12 @@ enum {
 
 typedef struct coll_packing_t {
     opal_convertor_t convertor;
-    size_t first;   /**< packed bytes carry[first] to carry[last - 1] belong to the next segment */
+    size_t first; /**< packed bytes carry[first] to carry[last - 1] belong to the next segment */
     size_t last;
     char carry[COLL_PACKING_CARRY];
-    char *element;  /**< of the datatype, packed: where parts of one wait for the rest; NULL: the convertor keeps them */
-    size_t size;    /**< packed bytes of such an element */
-    size_t held;    /**< those that have come */
+    char *element; /**< of the datatype, packed: where parts of one wait for the rest; NULL: the convertor keeps them */
+    size_t size;   /**< packed bytes of such an element */
+    size_t held;   /**< those that have come */
 } coll_packing_t;
 
 /* Whether it has a basic element that the convertor could not keep. */
@@ -46,7 +46,7 @@ static inline bool coll_packing_is_wide(const ompi_datatype_t *datatype)
     return false;
 }
 
-/** Starts at the beginning of a message, which is packed (packing) or unpacked. */
+/** Starts at the beginning of a message, which is packed or unpacked. After an error there is nothing to close. */
 static inline int coll_packing_open(coll_packing_t *packing, ompi_datatype_t *datatype, size_t count, void *buffer,
                                     bool pack)
 {
@@ -57,6 +57,7 @@ static inline int coll_packing_open(coll_packing_t *packing, ompi_datatype_t *da
     if (!pack && coll_packing_is_wide(datatype)) {
         packing->element = malloc(packing->size);
         if (NULL == packing->element) {
+            OBJ_DESTRUCT(&packing->convertor);
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
     }
@@ -126,7 +127,7 @@ static inline int coll_packing_unpack_all(coll_packing_t *packing, char *source,
     size_t done = bytes;
 
     return 0 > opal_convertor_unpack(&packing->convertor, &iov, &iov_count, &done) || done != bytes ? OMPI_ERROR
-                                                                                                     : OMPI_SUCCESS;
+                                                                                                    : OMPI_SUCCESS;
 }
 
 /* Takes a part of an element of the datatype, which is unpacked when it is whole. Returns the bytes that it took. */

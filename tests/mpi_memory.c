@@ -8,8 +8,9 @@
  *                                              communicators, each one behind it
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
- *   mpi_memory --wide ...                      broadcasts of elements with gaps that MPI's convertor cannot cut
- *   mpi_memory --list                          the kinds of calls
+ *   mpi_memory --wide ...                      allocations of SOLO alone, for elements with gaps that MPI's convertor
+ * cannot cut: broadcasts, and where there are several nodes allgathers mpi_memory --list                          the
+ * kinds of calls
  *
  * And how much all of them take:
  *
@@ -49,7 +50,8 @@ static bool is_ours(const void *code)
     static const char *const components[] = { "mca_coll_han", "mca_coll_adapt", "mca_coll_solo" };
     Dl_info info;
 
-    for (size_t i = 0; i < CHECK_COUNT(components) && 0 != dladdr(code, &info) && NULL != info.dli_fname; ++i) {
+    for (size_t i = wide ? 2 : 0; i < CHECK_COUNT(components) && 0 != dladdr(code, &info) && NULL != info.dli_fname;
+         ++i) {
         if (NULL != strstr(info.dli_fname, components[i])) {
             return true;
         }
@@ -173,20 +175,24 @@ struct wide {
     long double _Complex value;
 };
 
-static void wide_bcast(MPI_Comm comm, MPI_Datatype type, struct wide *data, bool may_fail)
+static void wide_call(MPI_Comm comm, MPI_Datatype type, struct wide *data, bool may_fail)
 {
+    const int blocks = 2 < t.size ? t.size : 1, block = WIDE_COUNT / blocks;
     int wrong = 0, rc;
 
     for (int i = 0; i < WIDE_COUNT; ++i) {
-        data[i] = (struct wide){ 0 == t.rank ? i : -1, 0 == t.rank ? 3 * i : -1 };
+        const bool own = i / block == t.rank;
+
+        data[i] = (struct wide){ own ? i : -1, own ? 3 * i : -1 };
     }
     fault.armed = may_fail && victim == t.rank;
-    rc = MPI_Bcast(data, WIDE_COUNT, type, 0, comm);
+    rc = 1 < blocks ? MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, block, type, comm)
+                    : MPI_Bcast(data, WIDE_COUNT, type, 0, comm);
     fault.armed = false;
     for (int i = 0; i < WIDE_COUNT && MPI_SUCCESS == rc; ++i) {
         wrong += i != data[i].number || 3 * i != data[i].value;
     }
-    t_expect(may_fail || MPI_SUCCESS == rc, "allocation %ld: the next broadcast returns %d", fault.number, rc);
+    t_expect(may_fail || MPI_SUCCESS == rc, "allocation %ld: the next call returns %d", fault.number, rc);
     t_expect(0 == wrong && t_guarded(data), "allocation %ld: %d elements are wrong", fault.number, wrong);
 }
 
@@ -203,13 +209,13 @@ static void each_wide_fails(void)
     T_MPI(MPI_Type_create_struct(2, lengths, places, types, &type));
     T_MPI(MPI_Type_commit(&type));
     T_MPI(MPI_Comm_set_errhandler(t.comm, MPI_ERRORS_RETURN));
-    wide_bcast(t.comm, type, data, false);
+    wide_call(t.comm, type, data, false);
     for (fault.number = 1; reached && t_agree(!t.verdict.failed); ++fault.number) {
         alarm(T_LIMIT);
         fault.seen = 0;
-        wide_bcast(t.comm, type, data, true);
+        wide_call(t.comm, type, data, true);
         reached = 0 > t_agree(fault.seen >= fault.number ? -1 : 0);
-        wide_bcast(t.comm, type, data, false);
+        wide_call(t.comm, type, data, false);
     }
     t_expect(2 < fault.number, "nothing is allocated");
     T_MPI(MPI_Type_free(&type));

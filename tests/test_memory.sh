@@ -86,13 +86,16 @@ lost() {                            # lost COLLECTIVE-FORM...
     done
 }
 
-# On one node, where SOLO does the broadcast: by copies and by single copies.
+# On one node, where SOLO does the broadcast, by copies and by single copies; and where HAN asks SOLO for one.
 wide() {
     local status way
     for way in off on; do
         OMPI_MCA_coll_solo_single_copy=$way ranks=2 run --wide --victim 1
         went_on || return 1
     done
+    printf 'han-rules 1\nallgather nodes=* ppn=* bytes=* : algorithm=simple smod=solo\n' >"$tmp/wide.rules"
+    OMPI_MCA_coll_han_dynamic_rules_filename=$tmp/wide.rules OMPI_MCA_coll_han_start=0 run --wide --victim 1
+    went_on
 }
 
 # By HAN's own choice, and where leaders are asked for, who would take whole blocks.
