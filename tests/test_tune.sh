@@ -99,7 +99,7 @@ a_race_knows_all_collectives() {
     ((status == 0)) || fail "exit code $status"
     grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .*/han_tune --output $rules --collectives " "$rules.measured/about.txt"
     "$build/tune/han_rules" check "$rules"
-    grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
+    grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* form=blocking order=consecutive : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
     for collective in bcast allreduce barrier alltoall scan; do
         grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$rules" || fail "no rule of $collective"
     done
@@ -198,6 +198,9 @@ an_interrupted_race_goes_on() {
     cp "$folder/choices.csv" "$tmp/choices"
     printf '2,2,allredu' >>"$folder/choices.csv"
     printf '2,2,slot,-,allreduce,8,fall' >>"$folder/candidates.csv"
+    # What was decided is there also where there is no time for more.
+    tune --output "$tmp/half.rules" "${race[@]}" --time-limit 0.001
+    ((status == 0)) && says_once "han_tune: $kept races in "
     tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-1K --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
     says_once "han_tune: $kept races of an earlier run are in $folder"
@@ -491,6 +494,8 @@ END
 bad_input_gets_one_message() {
     tune --output "$tmp/x.rules" --segments 16K-32K
     ((status == 2)) && says_once 'han_tune: --segments is for --mode task and exhaustive, not for race'
+    tune --output "$tmp/big.rules" --collectives alltoall,bcast --bytes 8M-8M --repetitions 1-1 --time-limit 0.001
+    ((status == 0)) && says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
     tune --output "$tmp/x.rules" --nodes 2,3
     says_once 'han_tune: --nodes 3; accepted: 2 to 2'
     tune

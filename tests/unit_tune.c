@@ -488,13 +488,27 @@ struct best {
     size_t bytes, fs;
 };
 
+static const struct tune_shape measured = { .nodes = 4, .ppn = 4, .in_order = true };
+
+/* A table as HAN reads it; its text goes. */
+static mca_coll_han_rules_t rules_of(struct tune_text *text)
+{
+    mca_coll_han_rules_error_t error;
+    mca_coll_han_rules_t rules;
+
+    assert_false(text->short_of_memory);
+    if (0 != mca_coll_han_rules_parse(&rules, "test", text->text, text->length, &error)) {
+        fail_msg("line %d: %s\n%s", error.line, error.what, text->text);
+    }
+    free(text->text);
+    return rules;
+}
+
 /* The table of what is best, as HAN reads it; on a machine, or NULL. */
 static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, const struct best *best, size_t count)
 {
     struct tune_choice choices[16];
     struct tune_text text = { .text = NULL };
-    mca_coll_han_rules_error_t error;
-    mca_coll_han_rules_t rules;
 
     assert_in_range(count, 1, 16);
     for (size_t i = 0; i < count; ++i) {
@@ -519,13 +533,8 @@ static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, cons
     }
     tune_output_begin(&text, "here", numbers);
     tune_output_elsewhere(&text, tunable, TUNABLE, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
-    tune_output_rules(&text, choices, (long) count, 4, 4);
-    assert_false(text.short_of_memory);
-    if (0 != mca_coll_han_rules_parse(&rules, "test", text.text, text.length, &error)) {
-        fail_msg("line %d: %s\n%s", error.line, error.what, text.text);
-    }
-    free(text.text);
-    return rules;
+    tune_output_rules(&text, choices, (long) count, &measured);
+    return rules_of(&text);
 }
 
 static mca_coll_han_rules_t table_of(const struct best *best, size_t count)
@@ -556,18 +565,27 @@ static void a_table_has_its_machine(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+/* The rule for a call; NULL: it is left to HAN. */
+static const mca_coll_han_rule_t *rule_for(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input)
+{
+    const mca_coll_han_rule_t *rule;
+    mca_coll_han_lookup_t lookup;
+
+    assert_int_equal(0, mca_coll_han_lookup_make(&lookup, rules, input));
+    rule = mca_coll_han_lookup_find(&lookup, input->bytes);
+    mca_coll_han_lookup_free(&lookup);
+    return NULL == rule || rule->leave ? NULL : rule;
+}
+
 /* fs that the table has for so many bytes; 0: it leaves them to HAN. */
 static size_t segment_at(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes,
                          int nodes, int ppn)
 {
-    const mca_coll_han_input_t input = { .collective = collective, .nodes = nodes, .ppn = ppn, .bytes = bytes };
-    const mca_coll_han_rule_t *rule;
-    mca_coll_han_lookup_t lookup;
+    const mca_coll_han_input_t input
+        = { .collective = collective, .nodes = nodes, .ppn = ppn, .in_order = true, .bytes = bytes };
+    const mca_coll_han_rule_t *rule = rule_for(rules, &input);
 
-    assert_int_equal(0, mca_coll_han_lookup_make(&lookup, rules, &input));
-    rule = mca_coll_han_lookup_find(&lookup, bytes);
-    mca_coll_han_lookup_free(&lookup);
-    return NULL == rule || rule->leave ? 0 : rule->params.fs;
+    return NULL == rule ? 0 : rule->params.fs;
 }
 
 static size_t segment_of(const mca_coll_han_rules_t *rules, mca_coll_han_collective_t collective, size_t bytes)
@@ -649,6 +667,75 @@ static void segments_of_whole_messages_are_for_what_was_tuned(void **state)
         }
     }
     mca_coll_han_rules_free(&rules);
+}
+
+/* Blocking calls were, by ranks in this order. */
+static void rules_are_for_the_calls_that_were_measured(void **state)
+{
+    static const struct best best[] = { { HAN_BCAST, 64 * K, 16 * K } };
+    mca_coll_han_rules_t rules = table_of(best, 1);
+    mca_coll_han_input_t input
+        = { .collective = HAN_BCAST, .nodes = 4, .ppn = 4, .in_order = true, .bytes = 64 * K, .form = HAN_BLOCKING };
+
+    (void) state;
+    assert_non_null(rule_for(&rules, &input));
+    input.form = HAN_NONBLOCKING;
+    assert_null(rule_for(&rules, &input));
+    input.form = HAN_BLOCKING;
+    input.in_order = false;
+    assert_null(rule_for(&rules, &input));
+    mca_coll_han_rules_free(&rules);
+}
+
+static const struct tune_choice raced[] = {
+    { .collective = HAN_BCAST,
+      .bytes = 8,
+      .found = true,
+      .text = "algorithm=tree ibalg=chain",
+      .measured = 1,
+      .builtin = 2,
+      .fallback = 2 },
+    { .collective = HAN_BCAST,
+      .bytes = 64,
+      .found = true,
+      .text = "algorithm=tree ibalg=chain",
+      .measured = 1,
+      .builtin = 2,
+      .fallback = 2 },
+    { .collective = HAN_BCAST,
+      .bytes = 512,
+      .found = true,
+      .text = "algorithm=simple",
+      .measured = 1,
+      .builtin = 2,
+      .fallback = 2 },
+};
+enum { RACED = sizeof(raced) / sizeof(raced[0]) };
+
+/* What was best for the longest one that there was time for says nothing of a thousand times as long ones. */
+static void sizes_without_time_have_no_rules(void **state)
+{
+    struct tune_choice choices[RACED];
+    mca_coll_han_input_t input = { .collective = HAN_BCAST, .nodes = 4, .ppn = 4, .in_order = true };
+
+    (void) state;
+    memcpy(choices, raced, sizeof(choices));
+    for (int cut = 0; cut < 2; ++cut) {
+        struct tune_text text = { .text = NULL };
+        mca_coll_han_rules_t rules;
+
+        choices[RACED - 1].cut = 1 == cut;
+        tune_output_begin(&text, "here", NULL);
+        tune_output_rules(&text, choices, RACED, &measured);
+        rules = rules_of(&text);
+        input.bytes = 512;
+        assert_non_null(rule_for(&rules, &input));
+        input.bytes = 513;
+        assert_true((1 == cut) == (NULL == rule_for(&rules, &input)));
+        input.bytes = 1024 * K;
+        assert_true((1 == cut) == (NULL == rule_for(&rules, &input)));
+        mca_coll_han_rules_free(&rules);
+    }
 }
 
 /* ---- the file of measurements ---- */
@@ -961,6 +1048,30 @@ static void choices_are_there_again(void **state)
     forget_folder();
 }
 
+/* The table of a race that goes on is that of one that was not interrupted. */
+static void kept_choices_make_the_same_rules(void **state)
+{
+    struct tune_text text = { .text = NULL }, again = { .text = NULL };
+    struct tune_choice choices[RACED];
+    struct tune_kept *kept;
+
+    (void) state;
+    forget_folder();
+    assert_int_equal(0, mkdir(folder, 0700));
+    assert_int_equal(0, tune_choices_add(folder, raced, RACED, 4, 4));
+    assert_int_equal(RACED, tune_choices_read(folder, &kept));
+    for (int i = 0; i < RACED; ++i) {
+        choices[i] = kept[i].choice;
+    }
+    tune_output_rules(&text, raced, RACED, &measured);
+    tune_output_rules(&again, choices, RACED, &measured);
+    assert_string_equal(text.text, again.text);
+    free(text.text);
+    free(again.text);
+    free(kept);
+    forget_folder();
+}
+
 static void a_race_goes_on_with_whole_contests(void **state)
 {
     static const char whole[] = "nodes,ppn,map,rate,collective,bytes,algorithm\n"
@@ -1027,6 +1138,9 @@ int main(void)
         cmocka_unit_test(what_is_no_file_is_written_and_stays),
         cmocka_unit_test(what_cannot_be_written_says_why),
         cmocka_unit_test(choices_are_there_again),
+        cmocka_unit_test(kept_choices_make_the_same_rules),
+        cmocka_unit_test(rules_are_for_the_calls_that_were_measured),
+        cmocka_unit_test(sizes_without_time_have_no_rules),
         cmocka_unit_test(a_race_goes_on_with_whole_contests),
     };
 

@@ -495,7 +495,9 @@ static int do_part(struct job *job, struct tune_engine *engine)
                 : tune_search_run(engine, &job->store, space, &job->options->way,
                                   0 == world_rank ? job->options->folder : NULL, &choices);
     if (0 == world_rank && 0 <= count) {
-        tune_output_rules(&job->text, choices, count, space->nodes, space->ppn);
+        tune_output_rules(
+            &job->text, choices, count,
+            &(struct tune_shape){ .nodes = space->nodes, .ppn = space->ppn, .in_order = tune_engine_in_order(engine) });
         if (!job->options->race) {
             tune_choices_add(job->options->folder, choices, count, space->nodes, space->ppn);
         }

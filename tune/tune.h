@@ -281,6 +281,7 @@ struct tune_choice {
     mca_coll_han_collective_t collective;
     size_t bytes;
     bool found;                /**< a configuration beats HAN's own choice; else that is to decide */
+    bool cut;                  /**< there was no time for the next longer one */
     struct tune_config config; /**< the best one, also where it does not */
     char text[TUNE_TEXT];      /**< the same, as a rule has it */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
@@ -314,11 +315,19 @@ struct tune_range {
 void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
                            struct tune_range nodes, struct tune_range ppn);
 
+/** Where choices were measured, in blocking calls. */
+struct tune_shape {
+    int nodes, ppn;
+    bool in_order; /**< each node has consecutive ranks */
+};
+
 /**
- * The rules of one shape; neighbours that say the same are one. Shorter messages than were tuned, and those between a
- * message that is best whole and the next size, are left to HAN's own choice.
+ * The rules of one shape, for blocking calls and its order of ranks; neighbours that say the same are one. Shorter
+ * messages than were tuned, those between a message that is best whole and the next size, and those for which there was
+ * no time, are left to HAN's own choice.
  */
-void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn);
+void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count,
+                       const struct tune_shape *shape);
 
 /** Writes a table, wholly or not at all; it is read before, as HAN would. 0, or -1 and a message. */
 int tune_output_write(const struct tune_text *text, const char *path);

@@ -72,11 +72,26 @@ static void add_gain(struct tune_text *text, const struct tune_choice *first, co
 /* A segment that is the whole message: longer messages would be cut into unequal parts. */
 static bool is_whole(const struct tune_choice *choice)
 {
-    return choice->found && 0 < choice->bytes && choice->bytes <= choice->config.params.fs;
+    const mca_coll_han_algorithm_id_t algorithm = choice->config.params.algorithm;
+
+    return choice->found && 0 < choice->bytes && choice->bytes <= choice->config.params.fs
+           && (HAN_PIPELINE == algorithm || HAN_UP_ALLREDUCE == algorithm);
 }
 
+/* What is found is for no longer message. */
+static bool ends_here(const struct tune_choice *choice)
+{
+    return is_whole(choice) || (choice->found && choice->cut);
+}
+
+/* What stands before the bytes, and behind them. */
+struct input {
+    char shape[TUNE_TEXT];
+    const char *calls;
+};
+
 /* A line without its end; most of 0: for all bytes; of SIZE_MAX: for all from the least on. */
-static void add_rule(struct tune_text *text, const char *input, size_t least, size_t most, const char *what)
+static void add_rule(struct tune_text *text, const struct input *input, size_t least, size_t most, const char *what)
 {
     char low[32], high[32];
 
@@ -87,13 +102,13 @@ static void add_rule(struct tune_text *text, const char *input, size_t least, si
                   : least == most    ? "%s bytes=%s"
                   : SIZE_MAX == most ? "%s bytes=%s-"
                                      : "%s bytes=%s-%s",
-                  input, low, high);
-    tune_text_add(text, " : %s", what);
+                  input->shape, low, high);
+    tune_text_add(text, "%s : %s", input->calls, what);
 }
 
 /* The rules of one collective. */
 static void add_rules(struct tune_text *text, const struct tune_choice *choices, const struct tune_choice *end,
-                      const char *input)
+                      const struct input *input)
 {
     size_t from = 0; /* what is shorter has its rule */
 
@@ -104,16 +119,16 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
             add_rule(text, input, from, first->bytes - 1, "algorithm=auto\n");
             from = first->bytes;
         }
-        for (last = first; last + 1 < end && !is_whole(last) && 0 == strcmp(what_of(first), what_of(last + 1));
+        for (last = first; last + 1 < end && !ends_here(last) && 0 == strcmp(what_of(first), what_of(last + 1));
              ++last) {
         }
-        add_rule(text, input, from, last + 1 < end || is_whole(last) || 0 == last->bytes ? last->bytes : SIZE_MAX,
+        add_rule(text, input, from, last + 1 < end || ends_here(last) || 0 == last->bytes ? last->bytes : SIZE_MAX,
                  what_of(first));
         add_gain(text, first, last);
         tune_text_add(text, "\n");
-        from = is_whole(last) || last + 1 == end ? last->bytes + 1 : last[1].bytes;
+        from = ends_here(last) || last + 1 == end ? last->bytes + 1 : last[1].bytes;
     }
-    if (is_whole(end - 1)) {
+    if (ends_here(end - 1)) {
         add_rule(text, input, from, SIZE_MAX, "algorithm=auto\n");
     }
 }
@@ -141,17 +156,19 @@ void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective
     }
 }
 
-void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count, int nodes, int ppn)
+void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count,
+                       const struct tune_shape *shape)
 {
-    for (long first = 0, end; first < count; first = end) {
-        char input[TUNE_TEXT];
+    struct input input
+        = { .calls = shape->in_order ? " form=blocking order=consecutive" : " form=blocking order=scattered" };
 
+    for (long first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && choices[end].collective == choices[first].collective; ++end) {
         }
-        snprintf(input, sizeof(input), "%-9s nodes=%d ppn=%d", mca_coll_han_collective_names[choices[first].collective],
-                 nodes, ppn);
+        snprintf(input.shape, sizeof(input.shape), "%-9s nodes=%d ppn=%d",
+                 mca_coll_han_collective_names[choices[first].collective], shape->nodes, shape->ppn);
         tune_text_add(text, "\n");
-        add_rules(text, &choices[first], &choices[end], input);
+        add_rules(text, &choices[first], &choices[end], &input);
     }
 }
 

@@ -213,19 +213,15 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
     choice->fallback = tune_judge_mean(&records[0].median);
     choice->config
         = (struct tune_config){ .collective = contest->collective, .params = contest->contestants[used].params };
-    if (HAN_PIPELINE != choice->config.params.algorithm && HAN_UP_ALLREDUCE != choice->config.params.algorithm) {
-        choice->config.params.fs = 0; /* of no meaning */
-    }
     text_of(contest, used, choice->text);
     free(records);
     return 0;
 }
 
-/* Fewer, where memory does not allow them; not fewer than the least. */
+/* Fewer, where memory does not allow them. */
 static size_t within_memory(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
 {
-    while (race->space->least_bytes < bytes
-           && tune_contest_held(collective, bytes, race->ranks) > tune_race_memory(race->space)) {
+    while (tune_contest_held(collective, bytes, race->ranks) > tune_race_memory(race->space)) {
         bytes /= 2;
     }
     return bytes;
@@ -266,7 +262,12 @@ static void note(struct race *race, const struct tune_choice *choice)
     }
 }
 
-/* Races at a size, or at that of long blocks where none can be known; the choice comes to this place. */
+/*
+ * Races at a size, or at that of long blocks where none can be known; the choice comes to this place. What was kept is
+ * taken also where the time is over.
+ *
+ * @returns 0; 1 where there is no time; -1 after an error, which has been told
+ */
 static int race_at(struct race *race, mca_coll_han_collective_t collective, size_t bytes, long place)
 {
     struct tune_choice choice = { .collective = collective, .bytes = bytes };
@@ -276,6 +277,10 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
     if (is_kept(race, &choice)) {
         add_choice(race, &choice, place);
         return 0;
+    }
+    if (is_late(race)) {
+        race->late = true;
+        return 1;
     }
     tune_contest_open(&contest, race->engine, &race->machine, collective,
                       knows_bytes(collective) ? bytes : within_memory(race, collective, HAN_CHOICE_UNKNOWN));
@@ -311,6 +316,7 @@ static long bisect(struct race *race, long place)
     const struct tune_choice *low = &race->choices[place], *high = low + 1;
     size_t between = low->bytes;
     long first, second;
+    int rc;
 
     while (between * between < low->bytes * high->bytes) {
         between *= 2;
@@ -318,12 +324,9 @@ static long bisect(struct race *race, long place)
     if (alike(low, high) || between >= high->bytes) {
         return 0;
     }
-    if (is_late(race)) {
-        race->late = true;
-        return 0;
-    }
-    if (0 != race_at(race, low->collective, between, place + 1)) {
-        return -1;
+    rc = race_at(race, low->collective, between, place + 1);
+    if (0 != rc) {
+        return 0 > rc ? -1 : 0;
     }
     first = bisect(race, place);
     second = 0 > first ? -1 : bisect(race, place + first + 1);
@@ -333,22 +336,26 @@ static long bisect(struct race *race, long place)
 static int race_collective(struct race *race, mca_coll_han_collective_t collective)
 {
     const long begin = race->count;
-    size_t most;
+    const size_t least = race->space->least_bytes, most = within_memory(race, collective, race->space->most_bytes);
+    int rc = 0;
 
     if (HAN_BARRIER == collective || !knows_bytes(collective)) {
-        race->late = is_late(race);
-        return race->late ? 0 : race_at(race, collective, 0, race->count);
+        return 0 > race_at(race, collective, 0, race->count) ? -1 : 0;
     }
-    most = within_memory(race, collective, race->space->most_bytes);
-    for (size_t bytes = race->space->least_bytes; begin == race->count || race->choices[race->count - 1].bytes < most;
+    if (most < least) {
+        tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
+                      mca_coll_han_collective_names[collective], least, race->ranks, tune_race_memory(race->space));
+        return 0;
+    }
+    for (size_t bytes = least; 0 == rc && (begin == race->count || race->choices[race->count - 1].bytes < most);
          bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
-        if (is_late(race)) {
-            race->late = true;
-            break;
-        }
-        if (0 != race_at(race, collective, bytes, race->count)) {
-            return -1;
-        }
+        rc = race_at(race, collective, bytes, race->count);
+    }
+    if (0 > rc) {
+        return -1;
+    }
+    if (0 < rc && begin < race->count) {
+        race->choices[race->count - 1].cut = true;
     }
     for (long place = begin; place + 1 < race->count; ++place) {
         const long came = bisect(race, place);
