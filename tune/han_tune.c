@@ -103,8 +103,13 @@ static bool take_collective(void *context, const char *word)
     const int found = tune_find_word(word, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
     int at = options->space.collective_count;
 
-    if (0 > found || HAN_COLLECTIVE_COUNT == at) {
+    if (0 > found) {
         return false;
+    }
+    for (int i = 0; i < at; ++i) {
+        if (found == (int) collectives[i]) {
+            return true;
+        }
     }
     ++options->space.collective_count;
     for (; 0 < at && found < (int) collectives[at - 1]; --at) {
@@ -511,7 +516,7 @@ static int do_part(struct job *job, struct tune_engine *engine)
 static int with_part(struct job *job, const struct tune_engine *world, int nodes, int ppn)
 {
     struct tune_engine *engine = NULL;
-    char why[TUNE_TEXT] = "";
+    char why[TUNE_TEXT] = "component han is not the same on all nodes";
     int node, place, rc = 0;
     bool takes_part;
     MPI_Comm comm;
@@ -732,7 +737,7 @@ static int run_job(struct options *options)
     struct job job = { .options = options };
     const double begin = MPI_Wtime();
     struct tune_engine *world;
-    char why[TUNE_TEXT];
+    char why[TUNE_TEXT] = "component han is not the same on all nodes";
     int rc;
 
     if (0 != agree(0 == world_rank ? check_files(options) : 0)) {

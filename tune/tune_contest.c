@@ -59,6 +59,7 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
     memset(machine, 0, sizeof(*machine));
     tune_engine_shape(engine, &machine->input.nodes, &machine->input.ppn);
     machine->input.in_order = tune_engine_in_order(engine);
+    machine->input.uneven = !tune_engine_is_even(engine);
     for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
         /* Alone on its node, a rank has nothing to do there, whoever does it. */
         if (tune_engine_has(engine, HAN_LOW, lows[i]) && (1 < machine->input.ppn || 0 == machine->low_count)) {
@@ -81,6 +82,7 @@ static mca_coll_han_input_t input_of(const struct tune_contest *contest, const m
     input.nodes = machine->input.nodes;
     input.ppn = machine->input.ppn;
     input.in_order = machine->input.in_order;
+    input.uneven = machine->input.uneven;
     input.bytes = contest->bytes;
     return input;
 }
@@ -264,11 +266,25 @@ int tune_contest_round(struct tune_contest *contest, int round)
     MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * TUNE_CLOCK_COUNT), MPI_DOUBLE, MPI_MAX,
                   tune_engine_comm(engine));
     for (long i = 0; i < count; ++i) {
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT && !contest->contestants[i].out; ++clock) {
-            const double slowest = seconds[TUNE_CLOCK_COUNT * i + clock];
+        struct tune_contestant *const contestant = &contest->contestants[i];
+        const double *slowest = &seconds[TUNE_CLOCK_COUNT * i];
 
-            rc = isinf(slowest) ? -1 : rc;
-            tune_contest_need(0 == tune_series_add(&contest->contestants[i].series[clock], slowest));
+        if (contestant->out) {
+            continue;
+        }
+        if (isinf(slowest[TUNE_SINGLE]) || isinf(slowest[TUNE_ROW])) {
+            contestant->out = true;
+            contestant->wrong = 1;
+            if (0 == i || contestant->own) {
+                rc = -1; /* with these all others are compared */
+            } else {
+                tune_complain("%s, %zu bytes: a candidate fails, and is left out",
+                              mca_coll_han_collective_names[contest->collective], contest->bytes);
+            }
+            continue;
+        }
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+            tune_contest_need(0 == tune_series_add(&contestant->series[clock], slowest[clock]));
         }
     }
     free(seconds);

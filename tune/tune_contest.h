@@ -72,7 +72,11 @@ struct tune_check {
  */
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how);
 
-/** Times those that are not out. 0; -1 where a call failed, on all ranks. */
+/**
+ * Times those that are not out. Whose call fails is out.
+ *
+ * @returns 0; -1 where a call of the fallback or of HAN's own choice failed, on all ranks
+ */
 int tune_contest_round(struct tune_contest *contest, int round);
 
 /** Forgets its times. */

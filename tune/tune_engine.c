@@ -163,6 +163,11 @@ bool tune_engine_in_order(const struct tune_engine *engine)
     return engine->han->topology.in_order;
 }
 
+bool tune_engine_is_even(const struct tune_engine *engine)
+{
+    return engine->han->topology.even;
+}
+
 void tune_engine_place(const struct tune_engine *engine, int rank, int *node, int *place)
 {
     *node = engine->han->topology.group_of[rank];

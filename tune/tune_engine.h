@@ -59,6 +59,9 @@ void tune_engine_shape(const struct tune_engine *engine, int *nodes, int *ppn);
 /** Whether nodes hold consecutive ranks. */
 bool tune_engine_in_order(const struct tune_engine *engine);
 
+/** Whether all nodes have the same number of ranks. */
+bool tune_engine_is_even(const struct tune_engine *engine);
+
 /** The node of a rank and its place there. */
 void tune_engine_place(const struct tune_engine *engine, int rank, int *node, int *place);
 
