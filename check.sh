@@ -60,8 +60,8 @@ is "N passed, N failed, N skipped"; what has failed and what was skipped is
 listed above it.  Exit code 1 when anything failed, 2 bad input.
 
               on two cores      for whom
-  --quick     2 to 5 minutes    after a change, before a commit
-              7 to 15 minutes   before a change is proposed; what the CI runs
+  --quick     2 to 4 minutes    after a change, before a commit
+              4 to 11 minutes   before a change is proposed; what the CI runs
                                 (2 more where packages have to be installed)
   --all       1 to 2 hours      now and then: all shapes, valgrind, sanitizers,
                                 many calls, past 2 GiB, no memory, fuzzing,
