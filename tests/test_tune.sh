@@ -164,10 +164,12 @@ a_race_ends_in_time() {
     raced=$(grep -c ^2,2, "$folder/choices.csv")
     cp "$folder/choices.csv" "$tmp/choices"
     tune --output "$tmp/late.rules" --time-limit 1s
-    ((status == 0)) && says_once "han_tune: $raced races of an earlier run are in $folder"
+    ((status == 0)) || fail "exit code $status"
+    says_once "han_tune: $raced races of an earlier run are in $folder"
     [[ $(head -n "$raced" "$folder/choices.csv") == "$(<"$tmp/choices")" ]] || fail 'what was decided is raced again'
     tune --output "$tmp/late.rules" --collectives barrier --repetitions 1-1
-    ((status == 0)) && ! grep '^left' "$folder/about.txt"
+    ((status == 0)) || fail "exit code $status"
+    ! grep '^left' "$folder/about.txt"
 }
 
 # What came of the search before is not added to; what cannot be kept is told, and the rules are there all the same.
@@ -200,7 +202,8 @@ an_interrupted_race_goes_on() {
     printf '2,2,slot,-,allreduce,8,fall' >>"$folder/candidates.csv"
     # What was decided is there also where there is no time for more.
     tune --output "$tmp/half.rules" "${race[@]}" --time-limit 0.001
-    ((status == 0)) && says_once "han_tune: $kept races in "
+    ((status == 0)) || fail "exit code $status"
+    says_once "han_tune: $kept races in "
     tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-1K --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
     says_once "han_tune: $kept races of an earlier run are in $folder"
@@ -210,7 +213,8 @@ an_interrupted_race_goes_on() {
     ! cut -d, -f1,2,5-7 "$folder/candidates.csv" | sort | uniq -d | grep . || fail 'something was timed twice'
     awk -F, 'NF != 15' "$folder/candidates.csv" | grep . && fail 'candidates.csv is not as it should be'
     tune --output "$tmp/half.rules" "${race[@]}" --bytes 8-8 --repetitions 1-1
-    ((status == 0)) && ! grep -q 'earlier run' "$tmp/out" && (($(wc -l <"$folder/choices.csv") == 3))
+    ((status == 0)) || fail "exit code $status"
+    ! grep -q 'earlier run' "$tmp/out" && (($(wc -l <"$folder/choices.csv") == 3))
 }
 
 some_choices() {                    # some_choices FOLDER
@@ -238,7 +242,7 @@ settings_of_the_user_are_ignored() {
         )
         says 'bcast, 4096 bytes: .*(the cost model)'
         says 'bcast, 4096 bytes: .*(the tuner)'
-        ! grep '(null)' "$tmp/out"
+        ! grep '(null)' "$tmp/out" || fail 'a rule has no text'
         ! grep 'bcast, 4096 bytes: .*(algorithm set by the user\|mine.rules:' "$tmp/out" || fail "$where counts"
     done
 }
@@ -298,7 +302,8 @@ END
     grep -q 'no time for all sizes of 3 collectives; the same command goes on' "$page"
     status=0
     "$build/tune/han_report" "$tmp/told" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
-    ((status == 2)) && says_once 'a race is not compared with other searches'
+    ((status == 2)) || fail "exit code $status"
+    says_once 'a race is not compared with other searches'
 }
 
 # What is found depends on what else the machine does; but a trip of a few bytes is predicted as it was timed.
@@ -322,9 +327,11 @@ the_machine_alone_is_timed() {
             exit bad || kinds != 10 || levels != 2 || seen["up trip"] < 6
         }' "$file.measured/probes.csv" || fail 'probes.csv is not as it should be'
     OMPI_MCA_coll_han_machine=none tune --quick --output "$file"
-    ((status == 1)) && says_once 'han_tune: HAN looks at no machine here; coll_han_machine must not be none'
+    ((status == 1)) || fail "exit code $status"
+    says_once 'han_tune: HAN looks at no machine here; coll_han_machine must not be none'
     tune --quick --output "$file" --bytes 8-8
-    ((status == 2)) && says_once 'han_tune: --bytes is not for --quick'
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --bytes is not for --quick'
 }
 
 # What is said of a stream inside a node does not count: it may be half of an exchange, or all of it.
@@ -346,7 +353,8 @@ a_machine_has_a_report() {
     (($(grep -c '<tr><td>' "$page") == 8)) || fail 'not all that was measured is there'
     status=0
     "$build/tune/han_report" "$tmp/links" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
-    ((status == 2)) && says_once 'a machine is not compared with other searches'
+    ((status == 2)) || fail "exit code $status"
+    says_once 'a machine is not compared with other searches'
 }
 
 # Of folders whose names have what gnuplot, awk and HTML take for their own.
@@ -493,9 +501,11 @@ END
 
 bad_input_gets_one_message() {
     tune --output "$tmp/x.rules" --segments 16K-32K
-    ((status == 2)) && says_once 'han_tune: --segments is for --mode task and exhaustive, not for race'
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --segments is for --mode task and exhaustive, not for race'
     tune --output "$tmp/big.rules" --collectives alltoall,bcast --bytes 8M-8M --repetitions 1-1 --time-limit 0.001
-    ((status == 0)) && says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
     tune --output "$tmp/x.rules" --nodes 2,3
     says_once 'han_tune: --nodes 3; accepted: 2 to 2'
     tune
@@ -509,14 +519,14 @@ what_cannot_be_written_is_found_out_before() {
     tune --output "$tmp/none/x.rules"
     ((status != 0))
     says_once 'han_tune: --output .*No such file'
-    ! grep -q 'configurations' "$tmp/out"
+    ! grep -q 'configurations' "$tmp/out" || fail 'it has begun'
     : >"$tmp/file"
     local option
     for option in --measurements --report; do
         tune --output "$tmp/x.rules" "$option" "$tmp/file"
         ((status == 2)) || fail "exit code $status"
         says_once "han_tune: $option .*Not a directory"
-        ! grep -q 'configurations' "$tmp/out"
+        ! grep -q 'configurations' "$tmp/out" || fail 'it has begun'
     done
 }
 
