@@ -506,6 +506,9 @@ bad_input_gets_one_message() {
     tune --output "$tmp/big.rules" --collectives alltoall,bcast --bytes 8M-8M --repetitions 1-1 --time-limit 0.001
     ((status == 0)) || fail "exit code $status"
     says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
+    tune --output "$tmp/big.rules" --collectives alltoall --bytes 4M-6M --repetitions 1-1 --time-limit 0.001
+    ((status == 0)) || fail "exit code $status"
+    ! grep 'it is left out' "$tmp/out" || fail 'what fits is left out'
     tune --output "$tmp/x.rules" --nodes 2,3
     says_once 'han_tune: --nodes 3; accepted: 2 to 2'
     tune

@@ -218,10 +218,15 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
     return 0;
 }
 
+static bool fits(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
+{
+    return tune_contest_held(collective, bytes, race->ranks) <= tune_race_memory(race->space);
+}
+
 /* Fewer, where memory does not allow them. */
 static size_t within_memory(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
 {
-    while (tune_contest_held(collective, bytes, race->ranks) > tune_race_memory(race->space)) {
+    while (!fits(race, collective, bytes)) {
         bytes /= 2;
     }
     return bytes;
@@ -336,17 +341,19 @@ static long bisect(struct race *race, long place)
 static int race_collective(struct race *race, mca_coll_han_collective_t collective)
 {
     const long begin = race->count;
-    const size_t least = race->space->least_bytes, most = within_memory(race, collective, race->space->most_bytes);
+    const size_t least = race->space->least_bytes;
+    size_t most;
     int rc = 0;
 
     if (HAN_BARRIER == collective || !knows_bytes(collective)) {
         return 0 > race_at(race, collective, 0, race->count) ? -1 : 0;
     }
-    if (most < least) {
+    if (!fits(race, collective, least)) {
         tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
                       mca_coll_han_collective_names[collective], least, race->ranks, tune_race_memory(race->space));
         return 0;
     }
+    most = within_memory(race, collective, race->space->most_bytes);
     for (size_t bytes = least; 0 == rc && (begin == race->count || race->choices[race->count - 1].bytes < most);
          bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
         rc = race_at(race, collective, bytes, race->count);
