@@ -43,32 +43,12 @@ static void long_reduces(void)
 
 enum { FAR = 1 << 20, FAR_COUNT = 2300 };
 
-static void far_sum(void *in, void *inout, int *count, MPI_Datatype *type)
-{
-    (void) type;
-    for (int i = 0; i < *count; ++i) {
-        unsigned char *right = (unsigned char *) inout + (ptrdiff_t) i * FAR;
-
-        t_put(right, t_get((unsigned char *) in + (ptrdiff_t) i * FAR) + t_get(right));
-    }
-}
-
-static void far_fill(unsigned char *buffer, uint32_t value)
-{
-    for (size_t i = 0; i < FAR_COUNT; ++i) {
-        t_put(buffer + i * FAR, value + (uint32_t) i);
-    }
-}
-
 /* The first is summed up: of all ranks, or of one. */
 static void far_expect(const char *what, const unsigned char *buffer, uint32_t value, uint32_t factor)
 {
-    size_t i = 0;
+    const int right = t_apart_right(buffer, FAR, FAR_COUNT, value, factor);
 
-    while (i < FAR_COUNT && value + factor * (uint32_t) i == t_get(buffer + i * FAR)) {
-        ++i;
-    }
-    t_expect(i == FAR_COUNT, "%s: element %zu is wrong", what, i);
+    t_expect(right == FAR_COUNT, "%s: element %d is wrong", what, right);
     t_expect(t_guarded(buffer), "%s: written outside of the buffer", what);
 }
 
@@ -81,15 +61,15 @@ static void elements_far_apart(void)
     MPI_Datatype type;
     MPI_Op op;
 
-    T_MPI(MPI_Op_create(far_sum, 1, &op));
+    T_MPI(MPI_Op_create(t_apart_sum, 1, &op));
     T_MPI(MPI_Type_create_resized(MPI_UNSIGNED, 0, FAR, &type));
     T_MPI(MPI_Type_commit(&type));
-    far_fill(own, 1000 * (uint32_t) t.rank);
+    t_apart_fill(own, FAR, FAR_COUNT, 1000 * (uint32_t) t.rank);
     for (int root = 0; root < t.size; ++root) {
-        far_fill(result, 7);
+        t_apart_fill(result, FAR, FAR_COUNT, 7);
         T_MPI(MPI_Reduce(own, result, FAR_COUNT, type, op, root, MPI_COMM_WORLD));
         far_expect("reduce", result, root == t.rank ? sum : 7, root == t.rank ? size : 1);
-        far_fill(result, 1000 * (uint32_t) t.rank);
+        t_apart_fill(result, FAR, FAR_COUNT, 1000 * (uint32_t) t.rank);
         T_MPI(MPI_Bcast(result, FAR_COUNT, type, root, MPI_COMM_WORLD));
         far_expect("bcast", result, 1000 * (uint32_t) root, 1);
     }

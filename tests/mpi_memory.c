@@ -8,14 +8,12 @@
  *                                              communicators, each one behind it
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
- *   mpi_memory --wide ...                      allocations of SOLO alone, for elements with gaps that MPI's convertor
- * cannot cut: broadcasts, and where there are several nodes allgathers mpi_memory --list                          the
- * kinds of calls
+ *   mpi_memory --wide ...                      SOLO's allocations, for elements that the convertor cannot cut
+ *   mpi_memory --list                          the kinds of calls
  *
  * And how much all of them take:
  *
- *   mpi_memory --gaps    of reductions whose elements have gaps, no rank takes more than 64 MB beside the user's
- * buffers
+ *   mpi_memory --gaps                          in reductions whose elements have gaps
  */
 #define _GNU_SOURCE /* dladdr */
 #include <dlfcn.h>
@@ -47,11 +45,11 @@ static struct {
 
 static bool is_ours(const void *code)
 {
-    static const char *const components[] = { "mca_coll_han", "mca_coll_adapt", "mca_coll_solo" };
+    static const char *const components[] = { "mca_coll_solo", "mca_coll_han", "mca_coll_adapt" };
+    const size_t looked_at = wide ? 1 : CHECK_COUNT(components);
     Dl_info info;
 
-    for (size_t i = wide ? 2 : 0; i < CHECK_COUNT(components) && 0 != dladdr(code, &info) && NULL != info.dli_fname;
-         ++i) {
+    for (size_t i = 0; i < looked_at && 0 != dladdr(code, &info) && NULL != info.dli_fname; ++i) {
         if (NULL != strstr(info.dli_fname, components[i])) {
             return true;
         }
@@ -227,25 +225,12 @@ static void each_wide_fails(void)
 /* A buffer of 100 MB has less than 13 KB of data, most of its memory is not touched. */
 enum { GAP = 1 << 15, GAP_COUNT = 3200, MOST_MEMORY = 64 << 20 };
 
-static void gap_sum(void *in, void *inout, int *count, MPI_Datatype *type)
-{
-    (void) type;
-    for (int i = 0; i < *count; ++i) {
-        unsigned char *right = (unsigned char *) inout + (ptrdiff_t) i * GAP;
-
-        t_put(right, t_get((unsigned char *) in + (ptrdiff_t) i * GAP) + t_get(right));
-    }
-}
-
 /* Element i is `factor` times i, plus `more`. */
 static void gaps_expect(const char *what, const unsigned char *result, int count, uint32_t factor, uint32_t more)
 {
-    int i = 0;
+    const int right = t_apart_right(result, GAP, count, more, factor);
 
-    while (i < count && t_get(result + (ptrdiff_t) i * GAP) == factor * (uint32_t) i + more) {
-        ++i;
-    }
-    t_expect(i == count, "%s: element %d is wrong", what, i);
+    t_expect(right == count, "%s: element %d is wrong", what, right);
     t_expect(fault.bytes <= MOST_MEMORY, "%s: %zu bytes are taken", what, fault.bytes);
     fault.bytes = 0;
 }
@@ -259,12 +244,10 @@ static void takes_little(void)
     MPI_Datatype type;
     MPI_Op op;
 
-    T_MPI(MPI_Op_create(gap_sum, 1, &op));
+    T_MPI(MPI_Op_create(t_apart_sum, 1, &op));
     T_MPI(MPI_Type_create_resized(MPI_UNSIGNED, 0, GAP, &type));
     T_MPI(MPI_Type_commit(&type));
-    for (int i = 0; i < GAP_COUNT; ++i) {
-        t_put(own + (ptrdiff_t) i * GAP, (uint32_t) i + rank);
-    }
+    t_apart_fill(own, GAP, GAP_COUNT, rank);
     fault.number = 0;
     fault.armed = true;
     T_MPI(MPI_Allreduce(own, result, GAP_COUNT, type, op, t.comm));

@@ -518,6 +518,41 @@ T_UNUSED static void t_put(unsigned char *to, uint32_t value)
     memcpy(to, &value, sizeof(value));
 }
 
+/* ---- numbers far apart: one every `stride` bytes; what is between them is not touched ---- */
+
+/** Makes them from `value` on, ascending. */
+T_UNUSED static void t_apart_fill(unsigned char *buffer, size_t stride, int count, uint32_t value)
+{
+    for (int i = 0; i < count; ++i) {
+        t_put(buffer + (size_t) i * stride, value + (uint32_t) i);
+    }
+}
+
+/** How many are right, up to the first that is not `value` and its place times `factor`. */
+T_UNUSED static int t_apart_right(const unsigned char *buffer, size_t stride, int count, uint32_t value,
+                                  uint32_t factor)
+{
+    int i = 0;
+
+    while (i < count && value + factor * (uint32_t) i == t_get(buffer + (size_t) i * stride)) {
+        ++i;
+    }
+    return i;
+}
+
+/** Their sum, as a function for MPI_Op_create; the stride is the type's extent. */
+T_UNUSED static void t_apart_sum(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    MPI_Aint low, stride;
+
+    MPI_Type_get_extent(*type, &low, &stride);
+    for (int i = 0; i < *count; ++i) {
+        unsigned char *right = (unsigned char *) inout + i * stride;
+
+        t_put(right, t_get((unsigned char *) in + i * stride) + t_get(right));
+    }
+}
+
 /* ---- communicators ---- */
 
 /** A part of the world; MPI_COMM_NULL where color is MPI_UNDEFINED. */

@@ -687,28 +687,15 @@ static void rules_are_for_the_calls_that_were_measured(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+#define WON(size, rule)                                                                                                \
+    {                                                                                                                  \
+        .collective = HAN_BCAST, .bytes = (size), .found = true, .text = rule, .measured = 1, .builtin = 2,            \
+        .fallback = 2                                                                                                  \
+    }
 static const struct tune_choice raced[] = {
-    { .collective = HAN_BCAST,
-      .bytes = 8,
-      .found = true,
-      .text = "algorithm=tree ibalg=chain",
-      .measured = 1,
-      .builtin = 2,
-      .fallback = 2 },
-    { .collective = HAN_BCAST,
-      .bytes = 64,
-      .found = true,
-      .text = "algorithm=tree ibalg=chain",
-      .measured = 1,
-      .builtin = 2,
-      .fallback = 2 },
-    { .collective = HAN_BCAST,
-      .bytes = 512,
-      .found = true,
-      .text = "algorithm=simple",
-      .measured = 1,
-      .builtin = 2,
-      .fallback = 2 },
+    WON(8, "algorithm=tree ibalg=chain"),
+    WON(64, "algorithm=tree ibalg=chain"),
+    WON(512, "algorithm=simple"),
 };
 enum { RACED = sizeof(raced) / sizeof(raced[0]) };
 
