@@ -380,9 +380,10 @@ static size_t limit_segment(size_t segment, size_t longest)
  */
 static void limit_gaps(mca_coll_han_params_t *params, const mca_coll_han_input_t *input)
 {
-    const size_t longest = 1 + (size_t) (HAN_SEGMENT_MEMORY / room_of(input));
+    const double room = room_of(input);
+    const size_t longest = 1 + (size_t) (HAN_SEGMENT_MEMORY / room);
 
-    if (1 < room_of(input) && longest < input->bytes) {
+    if (1 < room && longest < input->bytes) {
         params->fs = limit_segment(params->fs, longest);
         params->ibs = limit_segment(params->ibs, longest);
         params->irs = limit_segment(params->irs, longest);

@@ -127,7 +127,7 @@ static inline int coll_packing_unpack_all(coll_packing_t *packing, char *source,
     size_t done = bytes;
 
     return 0 > opal_convertor_unpack(&packing->convertor, &iov, &iov_count, &done) || done != bytes ? OMPI_ERROR
-                                                                                                    : OMPI_SUCCESS;
+                                                                                                     : OMPI_SUCCESS;
 }
 
 /* Takes a part of an element of the datatype, which is unpacked when it is whole. Returns the bytes that it took. */

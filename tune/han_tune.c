@@ -516,7 +516,7 @@ static int do_part(struct job *job, struct tune_engine *engine)
 static int with_part(struct job *job, const struct tune_engine *world, int nodes, int ppn)
 {
     struct tune_engine *engine = NULL;
-    char why[TUNE_TEXT] = "component han is not the same on all nodes";
+    char why[TUNE_TEXT];
     int node, place, rc = 0;
     bool takes_part;
     MPI_Comm comm;
@@ -737,7 +737,7 @@ static int run_job(struct options *options)
     struct job job = { .options = options };
     const double begin = MPI_Wtime();
     struct tune_engine *world;
-    char why[TUNE_TEXT] = "component han is not the same on all nodes";
+    char why[TUNE_TEXT];
     int rc;
 
     if (0 != agree(0 == world_rank ? check_files(options) : 0)) {

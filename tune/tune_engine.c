@@ -86,6 +86,9 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     bool good = NULL != engine;
 
     if (!all_agree(comm, NULL != han)) {
+        if (NULL != han) {
+            snprintf(why, TUNE_TEXT, "component han is not the same on all nodes");
+        }
         free(engine);
         return -1;
     }
