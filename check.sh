@@ -227,8 +227,10 @@ count_lines() {                     # count_lines NAME FILE STATUS
 }
 
 # A step is a process of its own, so that its limit ends all of it.  In the
-# background, for a trap interrupts only `wait`.
-declare -A jobs started
+# background, for a trap interrupts only `wait`.  With a folder of its own for
+# files, too: an mpirun that begins fails where another one, that ends, removes
+# the empty folder of all of them (ompi.HOST.USER) meanwhile.
+declare -A jobs=() started=()
 
 log_of() {                          # log_of NAME
     echo "$logs/${1//[^A-Za-z0-9]/-}.log"
@@ -252,13 +254,16 @@ note_again() {                      # note_again NAME LOG
 
 start_step() {                      # start_step NAME LIMIT COMMAND
     local -a command
+    local own=$TMPDIR/${#started[@]}
     read -ra command <<<"$3"
+    mkdir -p "$own"
+    [[ -z $is_alone ]] || chmod 1777 "$own"
     case ${command[0]} in
         */*) command[0]=$TOP/${command[0]} ;;
         *) command=("$TOP/check.sh" --step "${command[@]}") ;;
     esac
     started[$1]=$SECONDS
-    (cd "$build/tests" 2>/dev/null || cd "$build" && exec timeout -k 10 "$2" "${command[@]}") \
+    (cd "$build/tests" 2>/dev/null || cd "$build" && TMPDIR=$own exec timeout -k 10 "$2" "${command[@]}") \
         >"$(log_of "$1")" 2>&1 </dev/null &
     jobs[$1]=$!
 }
