@@ -19,7 +19,8 @@ tests/steady.sh N [OPTIONS OF check.sh]
 Runs ./check.sh N times, with the options given (--quick, --only TEXT, ...).  In
 every second run the machine is busy: three loops, and a program that walks
 through 2 GiB of memory (half of what is free, where that is less).  Then prints
-what has failed at least once, and how often.  Exit code 1 when anything has.
+what has failed at least once, and how often.  Exit code 1 when anything has; 2
+where a run did not come to its end.
 END
 }
 
@@ -77,6 +78,12 @@ failures() {                        # failures FILE
     sed -n '/^failed:$/,/^$/ s/^  //p' "$1" | sed -E 's/^([^:]*): [0-9]+ - /\1: /'
 }
 
+# Whether it came to its end, and says what has failed, where its exit code says that something has.
+has_counts() {                      # has_counts FILE STATUS
+    [[ $(tail -n 1 "$1") =~ ^[1-9][0-9]*\ passed,\ [0-9]+\ failed,\ [0-9]+\ skipped$ ]] &&
+        { (($2 == 0)) || [[ -n $(failures "$1") ]]; }
+}
+
 check() {                           # check NUMBER OF OPTIONS...
     local number=$1 of=$2 start=$SECONDS status=0 how=
     shift 2
@@ -86,7 +93,7 @@ check() {                           # check NUMBER OF OPTIONS...
     fi
     job_run "$TOP/check.sh" "$@" >"$tmp/out" 2>&1 || status=$?
     load_off
-    if ((status > 1)); then
+    if ((status > 1)) || ! has_counts "$tmp/out" "$status"; then
         cat "$tmp/out" >&2
         exit 2
     fi
@@ -100,7 +107,9 @@ check() {                           # check NUMBER OF OPTIONS...
     fi
 }
 
+# Not in a loop that is ended before it has let go of what is trapped here.
 clean_up() {
+    [[ $BASHPID == "$$" ]] || return
     trap '' INT TERM
     job_end
     load_off

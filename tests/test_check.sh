@@ -156,6 +156,28 @@ test_failure() {
     (($? == 1)) && grep -q "nonsense isn't known" "$room/two.out"
 }
 
+# steady.sh with a check.sh that does this.
+steady() {                          # steady RUNS COMMANDS: sets status
+    mkdir -p "$room/steady/tests" "$room/steady/build/check"
+    cp "$TOP"/tests/{steady,job,options}.sh "$room/steady/tests"
+    printf '#!/usr/bin/env bash\n%s\n' "$2" >"$room/steady/check.sh"
+    chmod +x "$room/steady/check.sh"
+    status=0
+    "$room/steady/tests/steady.sh" "$1" >"$room/one.out" 2>&1 || status=$?
+}
+
+test_steady() {
+    local status runs=$room/steady/runs
+    steady 1 'echo 3 passed, 0 failed, 0 skipped' && ((status == 0)) &&
+        [[ $(tail -n 1 "$room/one.out") == 'no test failed in 1 runs' ]] || return
+    steady 3 "echo >>'$runs'; [[ \$(wc -l <'$runs') == 3 ]] || { echo 3 passed, 0 failed, 0 skipped; exit 0; }
+        printf 'failed:\n  solo: 7 - it ends\n\n2 passed, 1 failed, 0 skipped\n'; exit 1" && ((status == 1)) &&
+        [[ $(tail -n 1 "$room/one.out") =~ ^\ *1\ solo:\ it\ ends$ ]] || return
+    steady 2 "echo check.sh: line 1: what: unbound variable; exit 1" && ((status == 2)) || return
+    steady 2 "echo 0 passed, 0 failed, 0 skipped" && ((status == 2)) || return
+    steady 2 "echo 3 passed, 0 failed, 0 skipped; exit 1" && ((status == 2))
+}
+
 # Where the first command still writes when grep ends, it fails: see t_finds in tap.sh.
 test_pipes() {
     ! grep -nE '(^|[^|])\| *grep -[a-zA-Z]*q' "$TOP"/tests/*.sh
@@ -172,6 +194,7 @@ if [[ ${1:-} != --inside ]]; then
 fi
 choose_room && set_up || { echo '1..0 # SKIP no place for copies here'; exit 77; }
 t_check 'no pipe of a test ends with grep -q' test_pipes
+t_check 'steady.sh tells what has failed, and whether each run came to its end' test_steady
 t_check_all 'two checks at a time, in two folders, pass' test_two_at_once
 t_check 'there are jobs that take hours' make_long one
 t_check 'a check killed by KILL leaves no process, no network and no file' test_killed KILL
