@@ -278,10 +278,12 @@ bring_up_cluster() {
     rate=$(status_of rate)
     bucket=$(status_of bucket)
     where='virtual cluster'
-    if ! [[ $rate =~ ^[0-9.]+[kmg]?bit$ ]]; then
+    if [[ $rate == none ]]; then
         rate=
         where+=$([[ $(status_of mode) == net ]] && echo ', links without a rate' || echo ' on one network')
     fi
+    [[ -z $rate || $rate =~ ^[0-9.]+[kmg]?bit$ ]] ||
+        die 2 "the links' rate is $rate; accepted: none, and rates in bit, kbit, mbit or gbit per second, such as 200mbit"
     wire=(${rate:+--rate "$rate" --bucket "$bucket"})
 }
 

@@ -91,18 +91,18 @@ write_sources_list() {
         sort -u | while read -r uri release component; do
             [[ $release != "$codename"* || $component != main ]] || echo "deb-src $uri $release $component"
         done >"$work/apt/sources.list"
-    [[ -s $work/apt/sources.list ]] || die "no package source of '$codename' among those of apt on this machine"
+    [[ -s $work/apt/sources.list ]] || { echo "no package source of '$codename' among those of apt on this machine"; return 1; }
 }
 
 fetch() {
     local version
     mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial" "$work/fetched"
-    write_sources_list
+    write_sources_list || return
     local -a apt=(apt-get -q -o "Dir::Etc::sourcelist=$work/apt/sources.list" -o Dir::Etc::sourceparts=-
         -o "Dir::State::lists=$work/apt/lists" -o "Dir::Cache=$work/apt/cache" -o Acquire::Retries=3
         -o APT::Sandbox::User=root)
     version=$(dpkg-query -W -f '${source:Version}' libopenmpi-dev)
-    "${apt[@]}" update
+    "${apt[@]}" update || return
     cd "$work/fetched"
     "${apt[@]}" source "openmpi=$version"
 }
@@ -153,7 +153,7 @@ configure_in() {                    # configure_in FOLDER OPTIONS...
 # ---------------------------------------------------------------- what must hold
 
 loads() {                           # loads COMPONENT
-    timeout 60 "$work/installed/bin/ompi_info" --param coll "$1" --level 9 &&
+    timeout "$LIMIT" "$work/installed/bin/ompi_info" --param coll "$1" --level 9 &&
         grep -q "MCA coll: $1 (MCA v2.*Component v0\.1\.0)" "$work/check.log"
 }
 
@@ -168,7 +168,7 @@ works() {
     mpicc -o "$work/mpi_edges" "$HERE/mpi_edges.c" || return 1
     "$TOP/cluster/vcluster" up --name "$cluster" --nodes 2 --rate none || status=$?
     if ((status == 0)); then
-        timeout 200 "$TOP/cluster/vcluster" run --name "$cluster" --ppn 2 --mca coll_han_verbose 1 -- \
+        timeout "$LIMIT" "$TOP/cluster/vcluster" run --name "$cluster" --ppn 2 --mca coll_han_verbose 1 -- \
             "$work/mpi_edges" --strict | tee "$work/edges.log" || status=$?
         "$TOP/cluster/vcluster" down --name "$cluster"
     fi

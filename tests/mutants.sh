@@ -135,6 +135,9 @@ try_step() {                        # try_step LOG STEP [RUN]
     if ((status == 77)); then
         say "$step: $(grep -am 1 '^1\.\.0 # SKIP' "$log" || :)"
         exit 77
+    elif ((status == 2)) && [[ $step != unit ]] && ! grep -aq '^not ok ' "$log"; then
+        say "$step${3:+, $3}: exit code 2: $(tail -n 1 "$log")"
+        exit 2
     elif ((status != 0)); then
         caught=$(grep -aEm 1 '^not ok [0-9]+ - ' "$log" || grep -aEm 1 '^FAIL' "$log" || echo "exit code $status")
         [[ $caught =~ ^not\ ok\ [0-9]+\ -\ (.*) ]] && caught=${BASH_REMATCH[1]}
@@ -189,6 +192,9 @@ main() {
     trap clean_up EXIT
     trap 'exit 130' INT TERM
     build_all
+    caught=''
+    try_steps "$WORK/0.log" ''
+    [[ -z $caught ]] || { say "without a fault, too: $caught ($WORK/0.log)"; exit 1; }
     printf '| mutant | file | caught by | s |\n|---|---|---|---|\n' >"$TABLE"
     SECONDS=0
     for i in "${!names[@]}"; do

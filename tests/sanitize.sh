@@ -96,7 +96,7 @@ check_kind() {                      # check_kind NAME FLAGS RUNS
     local name=$1 dir=$TOP/build/sanitize-$1 run reports status=0
     local -a runs
     say "$name: building in ${dir#"$TOP/"}"
-    ASAN_OPTIONS=detect_leaks=0 build "$name" "$dir" "$2"
+    ASAN_OPTIONS=detect_leaks=0 build "$name" "$dir" "$2" || return
     reports=$dir/reports
     rm -rf -- "$reports"
     mkdir -p "$reports"
@@ -136,7 +136,7 @@ main() {
     while IFS='|' read -r name flags runs; do
         read -r name <<<"$name"
         [[ " ${wanted[*]} " == *" $name "* && -n $name ]] || continue
-        (check_kind "$name" "$flags" "$runs") || failed=1
+        (check_kind "$name" "$flags" "$runs") </dev/null || failed=1
     done <<<"$KINDS"
     exit "$failed"
 }

@@ -50,7 +50,8 @@ test_measured() {
 
 test_file() {
     cut -d ' ' -f 3- "$tmp/seen" | head -n 1 | tr ';' '\n' >"$tmp/machine"
-    runs "$RUNS" --mca coll_han_machine "$tmp/machine" && [[ $(distinct 1-) == 1 ]]
+    runs "$RUNS" --mca coll_han_machine "$tmp/machine" && [[ $(distinct 1-) == 1 ]] &&
+        grep -qF "the machine of $tmp/machine is used:" "$tmp/err"
 }
 
 # Else the program does not see what it is to see.

@@ -42,7 +42,7 @@ copy_to() {                         # copy_to FOLDER
 
 set_up() {
     local folder
-    mount -t tmpfs tmpfs "$room" && copy_to "$room/one" && { ! t_all || copy_to "$room/two"; } || return
+    copy_to "$room/one" && { ! t_all || copy_to "$room/two"; } || return
     cd "$room" || return
     for folder in /tmp /var/tmp /dev/shm; do
         mount -t tmpfs -o mode=1777 tmpfs "$folder" || return
@@ -192,7 +192,8 @@ if [[ ${1:-} != --inside ]]; then
     fi
     exec unshare --mount "$TOP/tests/test_check.sh" --inside
 fi
-choose_room && set_up || { echo '1..0 # SKIP no place for copies here'; exit 77; }
+choose_room && mount -t tmpfs tmpfs "$room" || { echo '1..0 # SKIP no place for copies here'; exit 77; }
+set_up || { echo 'test_check.sh: the copies cannot be made' >&2; exit 1; }
 t_check 'no pipe of a test ends with grep -q' test_pipes
 t_check 'steady.sh tells what has failed, and whether each run came to its end' test_steady
 t_check_all 'two checks at a time, in two folders, pass' test_two_at_once

@@ -268,7 +268,7 @@ test_names() {
         esac
         run 1 check "$tmp/bad" || return 1
         while read -r name; do
-            grep -qF -- "$name" "$DOCUMENT" || { echo "$name is not in it" >>"$tmp/err"; return 1; }
+            grep -qwF -- "$name" "$DOCUMENT" || { echo "$name is not in it" >>"$tmp/err"; return 1; }
         done < <(sed 's/.*accepted: //; s/, /\n/g' "$tmp/err")
     done
 }

@@ -89,14 +89,15 @@ make_stubs() {
 }
 
 test_refused() {                    # test_refused TOOL VALUE ARGUMENTS..., the tool with its folder
-    local tool=$1 value=$2 status=0
+    local tool=$1 value=$2 status=0 before="(^|[ '\"=])" behind="($|[ '\";:,])"
     local -a lines
     shift 2
     : >"$tmp/started"
     (cd -- "$build" && PATH=$tmp/stubs:$PATH exec timeout -k 5 "$LIMIT" "$tool" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null) ||
         status=$?
     mapfile -t lines <"$tmp/err"
-    [[ $status == 2 && ${#lines[@]} == 1 && ! -s $tmp/started && ${lines[0]} == "${tool##*/}: "* && ${lines[0]} == *"$value"* ]]
+    [[ $status == 2 && ${#lines[@]} == 1 && ! -s $tmp/started && ${lines[0]} == "${tool##*/}: "* ]] &&
+        [[ ${lines[0]} =~ $before"$value"$behind ]]
 }
 
 # The options of a script's table that have a value.

@@ -20,7 +20,7 @@ job=''
 t_notes=("$tmp/out" "$tmp/err")
 
 clean_up() {
-    [[ -z $job ]] || kill -KILL "$job" 2>/dev/null
+    [[ -z $job ]] || { kill "$job" && wait "$job"; } 2>/dev/null || :    # timeout passes it on to mpirun
     rm -rf -- "$tmp"
 }
 trap clean_up EXIT
