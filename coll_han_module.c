@@ -355,8 +355,6 @@ static int make_subcomm(ompi_communicator_t *comm, const int *ranks, int count, 
     }
     if (OMPI_SUCCESS == rc) {
         rc = ompi_comm_nextcid(made, comm, NULL, &tag, NULL, false, OMPI_COMM_CID_GROUP);
-        /* It is not memory that there is none of. */
-        rc = OMPI_ERR_OUT_OF_RESOURCE == rc ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
     }
     if (OMPI_SUCCESS != rc) {
         ompi_comm_free(&made);
@@ -421,18 +419,21 @@ static void find_submodules(mca_coll_han_level_t *level)
     }
 }
 
-static int make_level(han_module_t *module, mca_coll_han_level_id_t id, const int *ranks, int count, const char *name)
+/* Where a rank has none, the others of the level wait for it: here, or in their first call. They cannot be told. */
+static void make_level(han_module_t *module, mca_coll_han_level_id_t id, const int *ranks, int count, const char *name)
 {
     int rc;
 
     if (2 > count) {
-        return OMPI_SUCCESS;
+        return;
     }
-    rc = make_subcomm(module->comm, ranks, count, name, &module->levels[id].comm);
-    if (OMPI_SUCCESS == rc) {
-        find_submodules(&module->levels[id]);
+    rc = coll_result(make_subcomm(module->comm, ranks, count, name, &module->levels[id].comm), "han", "a level",
+                     module->comm);
+    if (OMPI_SUCCESS != rc) {
+        coll_end_job(MPI_ERR_OTHER, "han", "level %s of %s (cid %d) cannot be made (error %d)", name,
+                     module->comm->c_name, module->comm->c_contextid, rc);
     }
-    return rc;
+    find_submodules(&module->levels[id]);
 }
 
 static int make_levels(han_module_t *module)
@@ -440,11 +441,11 @@ static int make_levels(han_module_t *module)
     const mca_coll_han_topology_t *topology = &module->topology;
     const int rank = ompi_comm_rank(module->comm), group = topology->group_of[rank];
     int *leaders;
-    int rc = make_level(module, HAN_LOW, mca_coll_han_topology_group(topology, group),
-                        mca_coll_han_topology_group_size(topology, group), "LOW");
 
-    if (OMPI_SUCCESS != rc || 0 != topology->place_of[rank]) {
-        return rc;
+    make_level(module, HAN_LOW, mca_coll_han_topology_group(topology, group),
+               mca_coll_han_topology_group_size(topology, group), "LOW");
+    if (0 != topology->place_of[rank]) {
+        return OMPI_SUCCESS;
     }
     leaders = malloc((size_t) topology->group_count * sizeof(int));
     if (NULL == leaders) {
@@ -453,9 +454,9 @@ static int make_levels(han_module_t *module)
     for (int g = 0; g < topology->group_count; ++g) {
         leaders[g] = mca_coll_han_topology_leader(topology, g);
     }
-    rc = make_level(module, HAN_UP, leaders, topology->group_count, "UP");
+    make_level(module, HAN_UP, leaders, topology->group_count, "UP");
     free(leaders);
-    return rc;
+    return OMPI_SUCCESS;
 }
 
 /*
@@ -526,6 +527,18 @@ static bool serves(const mca_coll_base_module_t *submodule, const mca_coll_han_s
     return NULL != submodule;
 }
 
+/* Whether this rank, which is at the level, is the first one there: it tells what all of them find. */
+static bool tells(const han_module_t *module, mca_coll_han_level_id_t level)
+{
+    const mca_coll_han_topology_t *topology = &module->topology;
+    int group = 0;
+
+    while (HAN_LOW == level && 2 > mca_coll_han_topology_group_size(topology, group)) {
+        ++group;
+    }
+    return mca_coll_han_topology_leader(topology, group) == ompi_comm_rank(module->comm);
+}
+
 mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
                                                       const mca_coll_han_stages_t *table)
@@ -542,7 +555,7 @@ mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_
     }
     for (int i = 0; i < 3; ++i) {
         if (serves(submodules[next[level][i]], table, level)) {
-            if (0 == OPAL_PROC_MY_NAME.vpid && !atomic_exchange(&said[wanted], true)) {
+            if (tells(module, level) && !atomic_exchange(&said[wanted], true)) {
                 opal_output(mca_coll_han_component.output,
                             "coll:han: component %s is not available at the %s level; %s is used",
                             mca_coll_han_submodule_names[wanted], mca_coll_han_level_names[level],

@@ -114,7 +114,8 @@ static int find_local(ompi_communicator_t *comm, int *node_of)
 }
 
 /* Every rank tells its host name. */
-static int find_by_exchange(ompi_communicator_t *comm, const mca_coll_han_fallback_t *allgather, int *node_of)
+static int find_by_exchange(ompi_communicator_t *comm, const mca_coll_han_fallback_t *allgather, int *node_of,
+                            int *node_count)
 {
     enum { LENGTH = OPAL_MAXHOSTNAMELEN };
     const int size = ompi_comm_size(comm);
@@ -132,6 +133,7 @@ static int find_by_exchange(ompi_communicator_t *comm, const mca_coll_han_fallba
         node_of[rank] = number_of_host(all + (size_t) rank * LENGTH);
         rc = 0 > node_of[rank] ? node_of[rank] : OMPI_SUCCESS;
     }
+    *node_count = nodes.count;
     opal_mutex_unlock(&nodes.lock);
     free(all);
     return rc;
@@ -147,10 +149,10 @@ int mca_coll_han_nodes_find(ompi_communicator_t *comm, const mca_coll_han_fallba
     if (OMPI_SUCCESS == rc) {
         rc = find_local(comm, node_of);
     }
+    *node_count = nodes.count;
     opal_mutex_unlock(&nodes.lock);
     if (OMPI_ERR_NOT_FOUND == rc && NULL != allgather) {
-        rc = find_by_exchange(comm, allgather, node_of);
+        rc = find_by_exchange(comm, allgather, node_of, node_count);
     }
-    *node_count = nodes.count;
     return rc;
 }

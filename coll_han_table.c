@@ -243,7 +243,11 @@ int mca_coll_han_table_settle_job(han_module_t *module)
     bool used[HAN_FILE_COUNT] = { false };
     int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
 
-    if (OMPI_SUCCESS == rc && knows_machine() && !used[HAN_FILE_MACHINE]) {
+    /* The others may have all that they want, and go on: to measure, or with files that this rank does not use. */
+    if (OMPI_SUCCESS != rc) {
+        coll_end_job(MPI_ERR_OTHER, "han", "the files that decide cannot be settled (error %d)", rc);
+    }
+    if (knows_machine() && !used[HAN_FILE_MACHINE]) {
         rc = mca_coll_han_measure(module, &tables.machine);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
         tables.measured = used[HAN_FILE_MACHINE] = OMPI_SUCCESS == rc;

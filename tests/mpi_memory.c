@@ -9,6 +9,8 @@
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
  *   mpi_memory --wide ...                      SOLO's allocations, for elements that the convertor cannot cut
+ *   mpi_memory --level 1 ...                   the communicator of HAN's level in a node gets no modules there; 2:
+ *                                              of that between nodes
  *   mpi_memory --list                          the kinds of calls
  *
  * And how much all of them take:
@@ -33,6 +35,7 @@ static long size = 5;
 static long list = 0;
 static long gaps = 0;
 static long wide = 0;
+static long level = 0;
 
 /* ---- allocations ---- */
 
@@ -42,6 +45,8 @@ static struct {
     long seen;
     size_t bytes; /* that all of them have asked for */
 } fault;
+
+static long selected; /* communicators that got modules, or should have */
 
 static bool is_ours(const void *code)
 {
@@ -90,6 +95,15 @@ IN_PLACE_OF_THE_LIBRARYS void *calloc(size_t count, size_t bytes)
 IN_PLACE_OF_THE_LIBRARYS void *realloc(void *memory, size_t bytes)
 {
     return fails(bytes, __builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
+}
+
+/* Called when the communicator's other ranks have their modules, or will have them. A leader makes that of its node
+ * first, then that of all leaders. */
+IN_PLACE_OF_THE_LIBRARYS int mca_coll_base_comm_select(MPI_Comm comm)
+{
+    int (*const theirs)(MPI_Comm) = (int (*)(MPI_Comm)) dlsym(RTLD_NEXT, "mca_coll_base_comm_select");
+
+    return fault.armed && ++selected == level ? MPI_ERR_INTERN : theirs(comm);
 }
 
 /* ---- calls ---- */
@@ -220,6 +234,16 @@ static void each_wide_fails(void)
     t_free(data);
 }
 
+/* ---- levels ---- */
+
+static void level_fails(void)
+{
+    fault.number = 0;
+    fault.armed = victim == t.rank;
+    run_right(MPI_COMM_WORLD, "the first");
+    fault.armed = false;
+}
+
 /* ---- elements with gaps ---- */
 
 /* A buffer of 100 MB has less than 13 KB of data, most of its memory is not touched. */
@@ -275,17 +299,20 @@ int main(int argc, char **argv)
     static const struct t_option options[]
         = { { "--only", true, &only },    { "--victim", true, &victim }, { "--fail", true, &first },
             { "--later", false, &later }, { "--init", false, &init },    { "--units", true, &size },
-            { "--list", false, &list },   { "--gaps", false, &gaps },    { "--wide", false, &wide } };
+            { "--list", false, &list },   { "--gaps", false, &gaps },    { "--wide", false, &wide },
+            { "--level", true, &level } };
     static const struct t_behaviour behaviours[]
         = { { "where a rank gets no memory, all return and go on", each_fails, 0 } };
     static const struct t_behaviour of_wide[]
         = { { "where a rank has no memory for an element that is cut, all return and go on", each_wide_fails, 0 } };
     static const struct t_behaviour of_gaps[]
         = { { "elements with gaps: no rank takes more than 64 MB", takes_little, 0 } };
+    static const struct t_behaviour of_level[]
+        = { { "where a rank has no communicator for a level, nobody waits", level_fails, 0 } };
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
 
     t_options(argc, argv, options, CHECK_COUNT(options));
-    if (list || 0 > only || COLLECTIVES * FORMS <= only) {
+    if (list || 0 > only || COLLECTIVES * FORMS <= only || 0 > level || 2 < level) {
         list_kinds();
         return list ? 0 : 1;
     }
@@ -306,6 +333,8 @@ int main(int argc, char **argv)
         t_end();
     } else if (wide) {
         t_run(of_wide, CHECK_COUNT(of_wide));
+    } else if (0 < level) {
+        t_run(of_level, CHECK_COUNT(of_level));
     } else if (gaps) {
         t_run(of_gaps, CHECK_COUNT(of_gaps));
     } else {

@@ -217,14 +217,14 @@ test_mpi_t() {
 
 # One job, which writes one after another: NAME=NUMBER, and what is said then of calls that follow.
 test_all_written() {                # test_all_written [mpirun option]... <TABLE
-    local name pattern
+    local name pattern status=0
     local -a names=() patterns=()
     while read -r name pattern; do
         names+=("$name")
         patterns+=("$pattern")
     done
-    run "$@" -- "$tmp/load_mpi_t" --more "${names[@]}"
-    t_check "MPI_T: with ${names[-1]} and ${#names[@]} more, values are right" said '^all right$'
+    run "$@" -- "$tmp/load_mpi_t" --more "${names[@]}" && said '^all right$' || status=1
+    t_result "$status" "MPI_T: with ${names[-1]} and ${#names[@]} more, values are right"
     for name in "${!names[@]}"; do
         [[ -z ${patterns[name]} ]] || t_check "MPI_T: ${names[name]} is obeyed" test_said_after "${names[name]}" "${patterns[name]}"
     done
@@ -288,11 +288,18 @@ test_tells_sockets() {
         said 'coll:han: MPI_COMM_WORLD .*: the 4 ranks of this node are on 2 sockets'
 }
 
+# Whoever is at the level; rank 0 may be alone on its node.
+test_tells_missing() {              # test_tells_missing PPN
+    run --ppn "$1" --mca coll ^sm --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module sm -- \
+        "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
+        [[ $(grep -c 'coll:han: component sm is not available at the low level; tuned is used$' "$tmp/err") == 1 ]]
+}
+
 # Of every communicator once: the world and the ring of load_collectives.
 test_tells_once() {
     grep -qE "^$RIGHT$" "$tmp/out" || return 1
     grep -o 'coll:han: .* ranks;' "$tmp/err" | sort | uniq -d >"$tmp/twice"
-    [[ ! -s $tmp/twice ]] && said 'coll:han: MPI_COMM_WORLD ' && ! said 'bcast, [0-9]* bytes'
+    grep -q 'coll:han: .* ranks;' "$tmp/err" && [[ ! -s $tmp/twice ]] && said 'coll:han: MPI_COMM_WORLD ' && ! said 'bcast, [0-9]* bytes'
 }
 
 # Whose component it is, once.
@@ -305,7 +312,7 @@ test_tells_none_before() {
 }
 
 test_verbose_1() {
-    run --mca coll_han_verbose 1 -- "$tmp/load_collectives"
+    t_check "verbose 1: the job ends as without" run --mca coll_han_verbose 1 -- "$tmp/load_collectives"
     t_check "verbose 1 tells of each communicator once, and of no call" test_tells_once
     t_check "verbose 1 tells whose component it is" test_tells_version
     t_check "verbose 1 tells of no other component where HAN is called" test_tells_none_before
@@ -368,6 +375,8 @@ t_check_all "verbose 1 tells levels, groups and leaders of an even communicator"
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
 t_check "verbose 1 tells of sockets" test_tells_sockets
+t_check "a component that is not there at a level: one line" test_tells_missing 2
+t_check "the same where rank 0 is alone on its node" test_tells_missing 1,3
 test_verbose_1
 t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
 t_check "verbose 1 tells what another component does instead" test_tells_called_before

@@ -70,7 +70,10 @@ each_fails() {                      # each_fails STEP OPTIONS...
     shift
     while :; do
         run "$@" --fail "$number"
-        ! went_on || return 0
+        if went_on; then            # a first call allocates something, so that its first number is reached
+            [[ " $* " == *" --later "* || $(sed -n 's/^# allocation //p' "$tmp/out" | tail -n 1) -gt 1 ]]
+            return
+        fi
         was_ended "${NO_MEMORY[@]}" || return 1
         number=$(($(sed -n 's/^# allocation //p' "$tmp/out" | tail -n 1) + step))
     done
@@ -110,6 +113,17 @@ gaps() {
     )
 }
 
+# On one rank a level's communicator gets no modules; its other ranks have theirs.
+level_fails() {
+    local number status which level victim
+    number=$(sed -n 's/ bcast blocking$//p' "$tmp/kinds")
+    for which in "1 $LEADER" "1 $OTHER" "2 $LEADER"; do
+        read -r level victim <<<"$which"
+        OMPI_MCA_coll_han_bcast_algorithm=simple run --only "$number" --victim "$victim" --level "$level"
+        was_ended 16 'level .* of .* cannot be made (error [0-9]*)' || return 1
+    done
+}
+
 # In MPI_Init, by itself each.
 each_fails_in_init() {              # each_fails_in_init STEP OPTIONS...
     local step=$1 number=1 status
@@ -147,6 +161,7 @@ some_lines() {
     done <"$tmp/kinds"
     line "MPI_Init" each_fails_in_init 150 --victim $OTHER
     line "a message that is not started" lost bcast-blocking bcast-nonblocking alltoall-blocking
+    line "a level that one rank does not get" level_fails
     line "elements with gaps" gaps
     line "elements that are cut" wide
 }
@@ -165,6 +180,7 @@ all_lines() {
     line "MPI_Init" each_fails_in_init 1 --victim $LEADER
     # shellcheck disable=SC2046      # words
     line "a message that is not started" lost $(sed 's/^[0-9]* //; s/ /-/; /barrier/d' "$tmp/kinds")
+    line "a level that one rank does not get" level_fails
     line "elements with gaps" gaps
     line "elements that are cut" wide
 }

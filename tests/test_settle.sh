@@ -161,11 +161,12 @@ test_apart() {                      # test_apart LINE COUNT [SETTING]
     meet "${@:3}" && said "$1" "$2" && ! together
 }
 
-# In MPI_Init, where HAN measures the machine, a collective fails on one rank after all have done it.
-test_measuring_fails() {
-    local status=0
-    run -- "$tmp/load_collectives" || status=$?
-    ((status == 16)) && [[ $(grep -c 'coll:han: rank 2: the machine cannot be measured (error -1); the job ends' "$tmp/err") == 1 ]]
+# In MPI_Init a collective fails on one rank after all have done it.
+test_init_fails() {                 # test_init_fails WHAT OPTIONS...
+    local what=$1 status=0
+    shift
+    run "$@" -- "$tmp/load_collectives" || status=$?
+    ((status == 16)) && [[ $(grep -c "coll:han: rank 2: $what (error -1); the job ends" "$tmp/err") == 1 ]]
 }
 
 # ---------------------------------------------------------------- main
@@ -250,7 +251,10 @@ t_check "adapt is missing on one node: one line, and HAN goes without" test_with
 on_node 1 "export LD_PRELOAD=$tmp/other_version.so"
 t_check "another version of the components on one node: one line of each, and the job goes without" test_versions
 on_node 1 "export LD_PRELOAD=$tmp/failing.so"
-t_check "a rank that fails while the machine is measured: one line, and the job ends" test_measuring_fails
+t_check "a rank that fails while the machine is measured: one line, and the job ends" \
+    test_init_fails 'the machine cannot be measured'
+t_check "a rank that fails while a file is settled: one line, and the job ends" \
+    test_init_fails 'the files that decide cannot be settled' --mca coll_han_dynamic_rules_filename "$tmp/rules"
 on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
 t_check "HAN is missing on one rank of a node: the job ends" test_ends \
     "han: the component is 0.1.0 on $cluster-n1 (rank 2), but missing on $cluster-n1 (rank 3); $ALIKE; the job ends, for its ranks would wait for ever"
