@@ -219,7 +219,7 @@ struct mca_coll_han_stages_t;
 
 /**
  * The submodule to use at a level: the wanted one, or where it is not there, or has not all operations of a table, the
- * first that has (which is said, once). NULL where this rank has no part in the level, and where none serves.
+ * first that has (which one process of the level says, once). NULL where this rank has no part in the level, and where none serves.
  */
 mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
@@ -253,7 +253,8 @@ void mca_coll_han_table_close(void);
  * Settles whether the user's files are used, for all ranks of the job, and measures the machine where none is named: in
  * MPI_Init, collective over MPI_COMM_WORLD. Which of it is done, all ranks of a job must agree on as on all parameters.
  *
- * @returns an error only where communication fails; a bad file is told, once, and is not used
+ * @returns an error only where a rank's topology cannot be found; a bad file is told, once, and is not used. Where
+ * communication fails on a rank the job ends.
  */
 int mca_coll_han_table_settle_job(han_module_t *module);
 
@@ -387,7 +388,8 @@ typedef struct mca_coll_han_call_t {
     struct {
         mca_coll_han_place_t in, out; /**< the same: in place; of a broadcast out counts */
     } routes[MCA_COLL_HAN_MAX_STAGES];
-    int rc;           /**< the first error on this rank */
+    int rc;           /**< the first error on this rank that others depend on */
+    int unpack_rc;    /**< the first error of unpacking, on which no other rank depends */
     int pack_before;  /**< stage before which a segment is packed, -1 for none */
     int unpack_after; /**< stage after which a segment is unpacked, -1 for none */
 } mca_coll_han_call_t;
@@ -563,8 +565,8 @@ extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduc
 
 /**
  * Messages straight from rank to rank: alltoall, gather, scatter and their v-forms. In the order in which a rank sends,
- * all ranks of a node send to one other node at a time, and no two of them to one rank; so every node receives from one
- * other node, and no link is asked for more than it carries.
+ * all ranks of a node send to one other node at a time, and no two of them to one rank, unless that node has fewer
+ * ranks; so every node receives from one other node, and no link is asked for more than it carries.
  */
 int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
 

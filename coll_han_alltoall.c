@@ -183,7 +183,7 @@ static int by_levels_through(han_module_t *han, const mca_coll_han_args_t *args,
     mca_coll_han_leaders_t before = mca_coll_han_leaders_begin(han, args);
     mca_coll_han_leaders_t after = mca_coll_han_leaders_begin(han, args);
     const int row = after.topology->group_count * (int) rows->given.block;
-    int rc;
+    int rc, last;
 
     sort_given(&before, rows);
     rc = mca_coll_han_alarm_note(han, OMPI_SUCCESS, mca_coll_han_leaders_perform(&before, han, NULL));
@@ -191,8 +191,9 @@ static int by_levels_through(han_module_t *han, const mca_coll_han_args_t *args,
                                  node->submodule->coll_alltoall(rows->given.memory, row, MPI_BYTE, rows->come.memory,
                                                                 row, MPI_BYTE, node->comm, node->submodule));
     swap_places(&after, rows);
-    rc = mca_coll_han_alarm_note(han, rc, mca_coll_han_leaders_perform(&after, han, NULL));
-    return mca_coll_han_alarm_heed(han, rc);
+    /* Who depends on it has a message without data: others need no alarm, which might find their communicator gone. */
+    last = mca_coll_han_leaders_perform(&after, han, NULL);
+    return mca_coll_han_alarm_heed(han, OMPI_SUCCESS == rc ? last : rc);
 }
 
 static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params)

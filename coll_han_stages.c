@@ -180,10 +180,12 @@ static void pack(mca_coll_han_call_t *call, int stage, size_t segment)
     }
 }
 
+/* What a rank unpacks nobody gets from it. So others are not told: the alarm might find their communicator gone, and
+ * reach the next one of its id. */
 static void unpack(mca_coll_han_call_t *call, int stage, size_t segment)
 {
-    if (stage == call->unpack_after && OMPI_SUCCESS == call->rc) {
-        note(call, mca_coll_han_segments_unpack(&call->segments, segment));
+    if (stage == call->unpack_after && OMPI_SUCCESS == call->rc && OMPI_SUCCESS == call->unpack_rc) {
+        call->unpack_rc = mca_coll_han_segments_unpack(&call->segments, segment);
     }
 }
 
@@ -197,7 +199,7 @@ static int stage_run(const mca_coll_han_plan_t *plan, int stage, size_t segment)
         note(call, operations[plan->stages[stage].operation].run(&work));
     }
     unpack(call, stage, segment);
-    return call->rc;
+    return OMPI_SUCCESS != call->rc ? call->rc : call->unpack_rc;
 }
 
 static int stage_post(const mca_coll_han_plan_t *plan, int stage, size_t segment, void **request)

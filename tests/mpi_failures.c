@@ -11,15 +11,23 @@
  *
  * With --every N only one of N settings has a turn, of those that otherwise would have one and go level by level.
  *
+ * With --unpacked a rank cannot unpack what it has got. Nobody depends on that: all others have the message, and say
+ * so.
+ *
  * With --as-set it serves the HAN of Open MPI 4.1 as well, which drops such errors (issue 11794 of Open MPI).
  *
  * Compiled with Open MPI's internal headers, and so for one version of it.
  */
+#define _GNU_SOURCE /* RTLD_NEXT */
 #include "ompi_config.h"
+
+#include <dlfcn.h>
+#include <sys/uio.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/coll/base/base.h"
 #include "ompi/mca/pml/pml.h"
+#include "opal/datatype/opal_convertor.h"
 
 #include "coll_adapt/coll_adapt.h"
 
@@ -34,12 +42,13 @@ static long as_set = 0;
 static long lost = 0;
 static long first = 0;
 static long every = 1;
+static long unpacked = 0;
 
 /* What an inner call returns; no component makes it up by itself. */
 enum { CODE = MPI_ERR_NO_SPACE };
 
-/* Where something fails: a collective of a level, one on the communicator itself, or a message. */
-enum place { LOW, UP, ITSELF, MESSAGE };
+/* Where something fails: a collective of a level, one on the communicator itself, a message, or what HAN unpacks. */
+enum place { LOW, UP, ITSELF, MESSAGE, UNPACKING };
 
 /* Which ranks meet the failure: all, those of a node (its number is the end of its name), or one. */
 enum who { EVERY_RANK, ONE_NODE, ONE_RANK };
@@ -64,6 +73,24 @@ static bool fails(enum place place)
     }
     fault.hit = true;
     return true;
+}
+
+/* ---- unpacking ---- */
+
+/* In place of Open MPI's; also what is not HAN's counts as done, for that is messages. */
+__attribute__((visibility("default"))) int32_t opal_convertor_unpack(opal_convertor_t *convertor, struct iovec *iov,
+                                                                     uint32_t *count, size_t *bytes)
+{
+    int32_t (*const theirs)(opal_convertor_t *, struct iovec *, uint32_t *, size_t *)
+        = (int32_t(*)(opal_convertor_t *, struct iovec *, uint32_t *, size_t *)) dlsym(RTLD_NEXT,
+                                                                                       "opal_convertor_unpack");
+    Dl_info caller;
+
+    if (fault.armed && 0 != dladdr(__builtin_return_address(0), &caller)
+        && NULL != strstr(caller.dli_fname, "mca_coll_han") && fails(UNPACKING)) {
+        return OPAL_ERROR;
+    }
+    return theirs(convertor, iov, count, bytes);
 }
 
 /* ---- collectives of modules on HAN's communicators ---- */
@@ -484,11 +511,50 @@ static void run_scene(const struct scene *scene)
     }
 }
 
+/* Of a broadcast in segments, on communicators that are gone when it is over: no alarm may come to the next one. */
+static void run_unpacked(void)
+{
+    enum { COUNT = 20000, CALLS = 6 };
+    int *data = t_alloc(2 * COUNT * sizeof(int));
+    MPI_Datatype every_second;
+
+    fault.place = UNPACKING;
+    T_MPI(MPI_Type_vector(COUNT, 1, 2, MPI_INT, &every_second));
+    T_MPI(MPI_Type_commit(&every_second));
+    t_start(0, "a rank that cannot unpack says so, the others have the message");
+    for (int call = 0; call < CALLS; ++call) {
+        MPI_Comm comm;
+        int rc;
+
+        T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        T_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        for (int i = 0; i < 2 * COUNT; ++i) {
+            data[i] = 0 == t.rank ? i + call : -1;
+        }
+        fault.call = call;
+        fault.seen = 0;
+        fault.hit = false;
+        fault.armed = t.size - 1 == t.rank && 1 == call % 2;
+        rc = MPI_Bcast(data, 1, every_second, 0, comm);
+        t_expect(fault.armed == fault.hit, "call %d: no unpacking fails", call);
+        t_expect(fault.hit == (MPI_SUCCESS != rc), "call %d returns %d", call, rc);
+        fault.armed = false;
+        for (int i = 0; i < 2 * COUNT - 1 && MPI_SUCCESS == rc; i += 2) {
+            t_expect(i + call == data[i], "call %d: word %d is %d", call, i, data[i]);
+        }
+        T_MPI(MPI_Comm_free(&comm));
+    }
+    t_end();
+    T_MPI(MPI_Type_free(&every_second));
+    t_free(data);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--segment", true, &segment }, { "--only", true, &only },   { "--as-set", false, &as_set },
-            { "--lost", false, &lost },      { "--first", true, &first }, { "--every", true, &every } };
+        = { { "--segment", true, &segment },   { "--only", true, &only },   { "--as-set", false, &as_set },
+            { "--lost", false, &lost },        { "--first", true, &first }, { "--every", true, &every },
+            { "--unpacked", false, &unpacked } };
     static const struct scene scenes[] = {
         { "each node's collective of the low level fails", LOW, EVERY_RANK },
         { "all ranks' collective on the communicator itself fails", ITSELF, EVERY_RANK },
@@ -501,6 +567,11 @@ int main(int argc, char **argv)
     settings_init();
     MPI_Init(&argc, &argv);
     t_begin();
+    if (unpacked) {
+        run_unpacked();
+        settings_finalize();
+        return t_finish("MPI_Finalize returns");
+    }
     replace_messages();
     /* As set: only the first scene, which any HAN has, and no settings but the parameters of the command line. */
     if (!as_set) {

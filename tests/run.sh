@@ -82,6 +82,7 @@ five million broadcasts, ob1        | all         | 2,1,0,0 | slot |            
 five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX                                      | mpi_tags --calls 5000000
 something inside fails, by node     | usual       | 2,2,2,2 | node |                                          | mpi_failures --every 3
 something inside fails, all, by MAP | all         | 2,2,2,2 | MAP  |                                          | mpi_failures
+a rank cannot unpack                | usual       | 2,2,2,2 | slot | --mca coll_han_start 0 --mca coll_han_bcast_algorithm pipeline --mca coll_han_bcast_segsize 1024 | mpi_failures --unpacked
 a send among many fails              | usual       | 3,3,3,3 | slot |                                          | mpi_failures --only 30 --first 11 --segment 16
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
