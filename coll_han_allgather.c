@@ -17,7 +17,7 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
     const int size = ompi_comm_size(han->comm), rank = ompi_comm_rank(han->comm);
     const mca_coll_han_side_t *send = &args->send;
     mca_coll_adapt_call_t *calls = malloc((size_t) size * sizeof(*calls));
-    int rc = OMPI_SUCCESS;
+    int rc;
 
     if (NULL == calls) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -29,12 +29,10 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
         calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
     }
     if (MPI_IN_PLACE != send->buffer) {
-        rc = ompi_datatype_sndrcv(send->buffer, send->count, send->type, calls[rank].rbuf, (int) calls[rank].count,
-                                  args->recv.type);
+        calls[rank].rc = ompi_datatype_sndrcv(send->buffer, send->count, send->type, calls[rank].rbuf,
+                                              (int) calls[rank].count, args->recv.type);
     }
-    if (OMPI_SUCCESS == rc) {
-        rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
-    }
+    rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
     free(calls);
     return rc;
 }

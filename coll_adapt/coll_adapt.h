@@ -73,6 +73,8 @@ typedef struct mca_coll_adapt_call_t {
     const struct mca_coll_adapt_call_t *next;
     /** Of several reduces: the result is put into rbuf when all are over, as operands are there until then. */
     bool aside;
+    /** Of one of several: where not OMPI_SUCCESS, how this rank has failed before; it takes part, without data. */
+    int rc;
 } mca_coll_adapt_call_t;
 
 /** The arguments of a broadcast. */

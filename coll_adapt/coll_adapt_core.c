@@ -422,7 +422,7 @@ void mca_coll_adapt_core_start(mca_coll_adapt_core_t *core)
 {
     const size_t transfers = transfer_count(&core->task);
 
-    core->rc = 0;
+    core->rc = core->task.rc;
     core->active = core->combined = 0;
     core->events = core->free_transfers = NULL;
     core->advancing = true;

@@ -87,6 +87,7 @@ typedef struct mca_coll_adapt_task_t {
     size_t window;      /**< segments in flight for which there is memory (outlets up, places down) */
     int sends;          /**< outstanding sends to each peer, N in the paper */
     int recvs;          /**< outstanding receives from each peer, M in the paper; more than sends */
+    int rc;             /**< what the rank begins with: not 0 where it has failed before */
     const mca_coll_adapt_transport_t *transport;
     const mca_coll_adapt_work_t *work;
     void *context;      /**< the work's and the transport's */

@@ -552,6 +552,7 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
         .down = ADAPT_REDUCE != call->collective,
         .sends = how->sends,
         .recvs = how->recvs,
+        .rc = call->rc,
         .transport = &transport,
         .context = op,
     };

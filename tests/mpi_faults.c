@@ -16,6 +16,7 @@ static long module = 0;
 static long signature = 0;
 static long first = 0;
 static long truncated = 0;
+static long unfit = 0;
 static long wire = 0;
 static long flood = 0;
 static long yields = 0;
@@ -151,6 +152,45 @@ static void own_block_does_not_fit(void)
         t_free(all);
     }
     T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+}
+
+/* The same of an allgather, whose other ranks wait for that block; and what comes then is right. */
+static void own_block_does_not_fit_others_wait(void)
+{
+    enum { ROOM = 3000 };
+    int *own = t_alloc((ROOM + 1) * sizeof(int)), *all = t_alloc((size_t) t.size * ROOM * sizeof(int));
+    const int count = 1 == t.rank ? ROOM + 1 : ROOM;
+
+    for (int form = 0; form < 2; ++form) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Comm comm;
+        int rc;
+
+        T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        T_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        for (int round = 0; round < 2; ++round) {
+            const int given = 0 == round ? count : ROOM;
+            long wrong = 0;
+
+            for (int i = 0; i <= ROOM; ++i) {
+                own[i] = t.rank * 10007 + round + i;
+            }
+            rc = 0 == form ? MPI_Allgather(own, given, MPI_INT, all, ROOM, MPI_INT, comm)
+                           : MPI_Iallgather(own, given, MPI_INT, all, ROOM, MPI_INT, comm, &request);
+            rc = 0 == form || MPI_SUCCESS != rc ? rc : MPI_Wait(&request, MPI_STATUS_IGNORE);
+            if (0 == round) {
+                t_expect(1 != t.rank || MPI_ERR_TRUNCATE == rc, "allgather gives %d", rc);
+                continue;
+            }
+            for (int i = 0; i < t.size * ROOM; ++i) {
+                wrong += all[i] != i / ROOM * 10007 + round + i % ROOM;
+            }
+            t_expect(MPI_SUCCESS == rc && 0 == wrong, "the next one gives %d, %ld are wrong", rc, wrong);
+        }
+        T_MPI(MPI_Comm_free(&comm));
+    }
+    t_free(own);
+    t_free(all);
 }
 
 /* Bytes that this node has sent, or received; -1 where it does not say. */
@@ -558,7 +598,7 @@ int main(int argc, char **argv)
             { "--signature", false, &signature }, { "--first", false, &first },     { "--wire", false, &wire },
             { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
             { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed },
-            { "--alone", false, &alone },         { "--partly", false, &partly } };
+            { "--alone", false, &alone },         { "--partly", false, &partly },   { "--unfit", false, &unfit } };
     const struct {
         const long *wanted;
         const char *name;
@@ -570,6 +610,8 @@ int main(int argc, char **argv)
         { &signature, "a broadcast with different types of one signature is right", types_of_one_signature_fit },
         { &first, "a first allreduce makes no communicator", first_call_makes_no_communicator },
         { &truncated, "an own block that does not fit is an error", own_block_does_not_fit },
+        { &unfit, "an own block that does not fit is an error, and nobody waits for it",
+          own_block_does_not_fit_others_wait },
         { &wire, "a long broadcast leaves a node once", long_message_leaves_a_node_once },
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
