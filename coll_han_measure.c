@@ -22,6 +22,7 @@
 #include "common/coll_eager.h"
 #include "common/coll_end.h"
 #include "common/coll_places.h"
+#include "common/coll_processors.h"
 #include "common/coll_tags.h"
 
 /*
@@ -134,15 +135,6 @@ static int measure_network(const han_module_t *module, mca_coll_han_facts_t *fac
 
 /* ---- the node ---- */
 
-static uint64_t processors(void)
-{
-    cpu_set_t own;
-    const int online = (int) sysconf(_SC_NPROCESSORS_ONLN);
-
-    CPU_ZERO(&own);
-    return (uint64_t) coll_places_processors(0 == sched_getaffinity(0, sizeof(own), &own) ? CPU_COUNT(&own) : online);
-}
-
 /* A number that nodes have in common where they are one machine: its system was started once. */
 static uint64_t started(void)
 {
@@ -177,19 +169,41 @@ static int least(const han_module_t *module, const uint64_t *own, uint64_t *all,
                                   fallback->module);
 }
 
+/*
+ * Those that the ranks may use together: in a container they are fewer than the machine has, and each rank may have its
+ * own (Slurm, taskset). Nodes are taken to give the same ones. Whom the runtime has bound may have all, for other jobs
+ * that decide by this machine may have more ranks.
+ */
+static int look_at_processors(const han_module_t *module, uint64_t *count)
+{
+    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+    uint64_t own[COLL_PROCESSOR_WORDS], all[COLL_PROCESSOR_WORDS] = { 0 };
+    int rc;
+
+    coll_places_allowed(own);
+    if (coll_places_bound()) {
+        memset(own, 0xff, sizeof(own));
+    }
+    rc = fallback->fn.allreduce(own, all, COLL_PROCESSOR_WORDS, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_bor.op,
+                                module->comm, fallback->module);
+    *count = (uint64_t) coll_places_count(all);
+    return rc;
+}
+
 static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts)
 {
     const uint64_t id = started();
-    const uint64_t own[NODE_FACTS] = { [CORES] = processors(),
+    const uint64_t own[NODE_FACTS] = { [CORES] = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN),
                                        [STARTED] = id,
                                        [NOT_STARTED] = ~id,
                                        [EAGER_LOW] = coll_eager_limit("vader"),
                                        [EAGER_UP] = coll_eager_limit("tcp") };
-    uint64_t all[NODE_FACTS];
-    const int rc = least(module, own, all, NODE_FACTS);
+    uint64_t all[NODE_FACTS], allowed;
+    int rc = least(module, own, all, NODE_FACTS);
 
+    rc = OMPI_SUCCESS == rc ? look_at_processors(module, &allowed) : rc;
     if (OMPI_SUCCESS == rc) {
-        facts->cores = all[CORES];
+        facts->cores = allowed < all[CORES] ? allowed : all[CORES];
         facts->shared = ~all[NOT_STARTED] == all[STARTED];
         facts->eager[HAN_LOW] = all[EAGER_LOW];
         facts->eager[HAN_UP] = all[EAGER_UP];

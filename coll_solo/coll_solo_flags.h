@@ -25,11 +25,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/coll_processors.h"
+
 enum {
     SOLO_LINE = 64, /**< bytes of a cache line */
     SOLO_LARGE_BOXES = 4, /**< of each rank; both are powers of two, to find a box by a mask */
-    SOLO_SMALL_BOXES = 16,
-    SOLO_PROCESSOR_WORDS = 64
+    SOLO_SMALL_BOXES = 16
 };
 
 /** One segment on its way. */
@@ -54,7 +55,7 @@ typedef struct mca_coll_solo_area_t {
     int32_t node_processors; /**< that they may use */
     int64_t quota;           /**< thousandths of a processor; INT64_MAX: no limit */
     uint64_t quota_group;    /**< whose limit that is */
-    uint64_t processors[SOLO_PROCESSOR_WORDS]; /**< that the rank may use, as bits */
+    uint64_t processors[COLL_PROCESSOR_WORDS]; /**< that the rank may use, as bits */
 } mca_coll_solo_area_t;
 
 /** The beginning of the memory. */

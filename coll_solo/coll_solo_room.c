@@ -16,6 +16,7 @@
 
 #include "coll_solo_limits.h"
 #include "common/coll_places.h"
+#include "common/coll_processors.h"
 
 /* The processes of this node that this one knows of: those of its job, and of jobs that it has met. */
 static int known_here(void)
@@ -32,16 +33,6 @@ static int known_here(void)
     return here > (int) opal_process_info.num_local_peers ? here : (int) opal_process_info.num_local_peers + 1;
 }
 
-static int count_bits(const uint64_t *words)
-{
-    int count = 0;
-
-    for (int i = 0; i < SOLO_PROCESSOR_WORDS; ++i) {
-        count += __builtin_popcountll(words[i]);
-    }
-    return count;
-}
-
 static pthread_once_t looked = PTHREAD_ONCE_INIT;
 static mca_coll_solo_quota_t quota;
 
@@ -52,17 +43,13 @@ static void look_at_quota(void)
 
 void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
 {
-    cpu_set_t *set = (cpu_set_t *) (void *) area->processors;
-
     pthread_once(&looked, look_at_quota);
-    CPU_ZERO_S(sizeof(area->processors), set);
-    if (0 != sched_getaffinity(0, sizeof(area->processors), set)) {
-        memset(area->processors, 0xff, sizeof(area->processors));
-    }
+    coll_places_allowed(area->processors);
     area->quota = quota.thousandths;
     area->quota_group = quota.group;
     area->known_here = known_here();
-    area->node_processors = coll_places_processors(count_bits(area->processors));
+    area->node_processors
+        = coll_places_bound() ? (int) sysconf(_SC_NPROCESSORS_ONLN) : coll_places_count(area->processors);
 }
 
 /*
@@ -92,23 +79,47 @@ static int64_t all_quotas(const mca_coll_solo_memory_t *memory, int size, int *g
     return sum;
 }
 
+/* Whether all ranks may use the same processors. */
+static bool are_alike(const mca_coll_solo_memory_t *memory, int size)
+{
+    const mca_coll_solo_area_t *first = mca_coll_solo_area(memory, 0);
+    int rank = 1;
+
+    while (rank < size
+           && 0 == memcmp(first->processors, mca_coll_solo_area(memory, rank)->processors, sizeof(first->processors))) {
+        ++rank;
+    }
+    return rank == size;
+}
+
+/*
+ * Whether there are more processes on the node than processors for them. Where the runtime has not bound a rank, what
+ * it may use is taken for the node's: but not where ranks differ, for then something else has bound each.
+ */
+static bool is_full(const mca_coll_solo_area_t *area, bool alike)
+{
+    return area->known_here > area->node_processors
+           && (alike || area->node_processors != coll_places_count(area->processors));
+}
+
 bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
 {
-    uint64_t together[SOLO_PROCESSOR_WORDS] = { 0 };
+    const bool alike = are_alike(memory, size);
+    uint64_t together[COLL_PROCESSOR_WORDS] = { 0 };
     int groups, ranks = size;
     const int64_t time = all_quotas(memory, size, &groups);
 
     for (int rank = 0; rank < size; ++rank) {
         const mca_coll_solo_area_t *area = mca_coll_solo_area(memory, rank);
 
-        if (area->known_here > area->node_processors) {
+        if (is_full(area, alike)) {
             return true;
         }
         /* Others of the node are in the group that all of these are in. */
         ranks = 1 == groups && area->known_here > ranks ? area->known_here : ranks;
-        for (int i = 0; i < SOLO_PROCESSOR_WORDS; ++i) {
+        for (int i = 0; i < COLL_PROCESSOR_WORDS; ++i) {
             together[i] |= area->processors[i];
         }
     }
-    return size > count_bits(together) || (INT64_MAX != time && 1000 * (int64_t) ranks > time);
+    return size > coll_places_count(together) || (INT64_MAX != time && 1000 * (int64_t) ranks > time);
 }

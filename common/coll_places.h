@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Which ranks of a node share a part of it, as the runtime has found through hwloc where they are bound, and how many
- * processors it has.
+ * Which ranks of a node share a part of it, as the runtime has found through hwloc where they are bound.
  *
  * A header and not a library for the reason given in coll_variables.h.
  */
@@ -11,8 +10,8 @@
 
 #include "ompi_config.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/group/group.h"
@@ -29,8 +28,9 @@ static inline int coll_places_get(ompi_communicator_t *comm, int rank, char **pl
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
 
     *place = NULL;
-    return name.jobid == OMPI_PROC_MY_NAME->jobid ? coll_modex_text(&name, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, place)
-                                                  : OMPI_SUCCESS;
+    return name.jobid == OMPI_PROC_MY_NAME->jobid
+               ? coll_modex_text(&name, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, place)
+               : OMPI_SUCCESS;
 }
 
 /* Numbers the ranks by what they share; returns how many numbers there are. */
@@ -92,20 +92,16 @@ static inline int coll_places_find(ompi_communicator_t *comm, const int *members
 }
 
 /**
- * Processors that all processes of this node may use together.
- *
- * @param own how many this process may use: whom the runtime has not bound may run where the others may. Without memory
- *            that is not known
+ * Whether the runtime has bound this process, so that what it may use says nothing of what all processes of the node
+ * may. By Slurm, numactl or taskset it may be bound as well, which nobody tells. Without memory it is not known.
  */
-static inline int coll_places_processors(int own)
+static inline bool coll_places_bound(void)
 {
     char *bound = NULL;
-    int count;
 
     (void) coll_modex_text(&OPAL_PROC_MY_NAME, OPAL_PMIX_LOCALITY_STRING, OPAL_PMIX_OPTIONAL, &bound);
-    count = NULL == bound ? own : (int) sysconf(_SC_NPROCESSORS_ONLN);
     free(bound);
-    return count;
+    return NULL != bound;
 }
 
 #endif
