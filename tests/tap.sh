@@ -102,6 +102,12 @@ t_rounds() {                        # t_rounds MESSAGES
     grep -q ': 1 of 2 rounds fit into ' "$1" && echo 1 || echo 2
 }
 
+# The numbers of the processors that may be used here, one a line.
+t_processors() {
+    taskset --cpu-list --pid $$ | sed 's/.*: //' | tr , '\n' |
+        awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); ++i) { print i } }'
+}
+
 t_skip() {                          # t_skip BEHAVIOUR REASON
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"

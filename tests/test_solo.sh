@@ -369,8 +369,7 @@ t_check "system calls that signals interrupt or cut short are gone on with" test
 bytes=''
 t_check "a memory control group with room for it" test_room
 t_check "a memory control group without room for it: one message, and the fallbacks" test_no_room
-mapfile -t processors < <(taskset --cpu-list --pid $$ | sed 's/.*: //' | tr , '\n' |
-    awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); ++i) { print i } }')
+mapfile -t processors < <(t_processors)
 t_check "two ranks with the time of one processor are crowded" test_quota '100000 100000' yes
 t_check "two ranks on one processor are crowded" test_processors "${processors[0]}" yes
 t_check "two ranks bound to one core are crowded" \
