@@ -54,7 +54,7 @@ tests/fuzz.sh    |  | --seconds 0;--seconds x
 # The same of compiled programs, in the build folder.  Those that use MPI end before MPI_Init, which would fail here.  What
 # is wrong with files of han_tune is in test_tune.sh: it wants several nodes.
 readonly PROGRAMS="
-tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--mode task --collectives scan;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
+tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives iibcast;--mode task --collectives scan;--mode task --collectives ibcast;--clock none;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
 tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
 bench/han_bench     |  | --collective bcst;bcst;bcast,bcst;reduce,bcast,bcast
 bench/han_bench     | ibcast | --segments 0;--pipeline x;--sizes 4M --pipeline 8

@@ -91,39 +91,46 @@ a_search_writes_a_table() {
     (($(grep -c '^task,2,2,allreduce' "$tmp/a.rules.measured/measurements.csv") > 20))
 }
 
-# Of any collective.  Each rule says what was timed at its size, and not what was far behind; where nothing beats HAN's own
+# Of any collective, in any form.  Each rule says what was timed at its size, and not what was far behind; where nothing beats HAN's own
 # choice it is left to that.
 a_race_knows_all_collectives() {
     local rules=$tmp/race.rules
-    tune --output "$rules" --collectives bcast,allreduce,barrier,alltoall,gatherv,scan --bytes 8-64K
+    tune --output "$rules" --collectives bcast,allreduce,barrier,alltoall,gatherv,scan,ibcast,igatherv --bytes 8-64K
     ((status == 0)) || fail "exit code $status"
     grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .*/han_tune --output $rules --collectives " "$rules.measured/about.txt"
     "$build/tune/han_rules" check "$rules"
     grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* form=blocking order=consecutive : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
+    grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* form=nonblocking order=consecutive : algorithm=' "$rules" || fail 'no rule of igatherv for all bytes'
     for collective in bcast allreduce barrier alltoall scan; do
-        grep -q "^$collective  *nodes=2 ppn=2 bytes=.* : algorithm=" "$rules" || fail "no rule of $collective"
+        grep -q "^$collective  *nodes=2 ppn=2 bytes=.* form=blocking .* : algorithm=" "$rules" || fail "no rule of $collective"
     done
+    grep -q '^bcast  *nodes=2 ppn=2 bytes=.* form=nonblocking .* : algorithm=' "$rules" || fail 'no rule of ibcast'
+    (($(grep -c '^bcast  *nodes=8- ' "$rules") == 1)) || fail 'far shapes are not told once'
     awk -F, -v version="$(version)" 'NR > 1 { good += NF == 15 && $15 == version && $8 > 0 && $9 > 0 && $10 == 0 && $13 > 0 && $14 > 0; ++seen[$5, $7 == "fallback"] }
         END {
-            n = split("bcast allreduce barrier alltoall gatherv scan", name, " ")
+            n = split("bcast allreduce barrier alltoall gatherv scan ibcast igatherv", name, " ")
             for (i = 1; i <= n; ++i) { both += (name[i], 0) in seen && (name[i], 1) in seen }
             exit !(good == NR - 1 && both == n)
         }' "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
+    awk -F, '$5 ~ /^i/ && ++n[$5, $6] > 5 { exit 1 }' "$rules.measured/candidates.csv" || fail 'of a nonblocking one more than four start'
     # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner
     awk -F, 'FNR == NR { timed[$5, $6, "algorithm=" $7]; next }
-        { if (!(($3, $3 == "gatherv" ? 65536 : $4, $10) in timed)) exit 1
+        { if (!(($3, $3 ~ /gatherv/ ? 65536 : $4, $10) in timed)) exit 1
           if ($9 != "algorithm=auto" && ($9 != $10 || 1.05 * $6 > $7 * 1.000001)) exit 1
           ++lines }
-        END { exit !(lines >= 13) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
+        END { exit !(lines >= 18) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
     says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
     grep -qx 'up latency .* copy .*' "$rules" && grep -qx 'cores node [1-9].*' "$rules" || fail 'the table has no machine'
     "$build/tune/han_rules" explain "$rules" --collective reduce --nodes 2 --ppn 2 --bytes 1K | t_finds -x "decides  the model, for $rules"
     # A table of all of them, measured: a line for each message that a rule decides.
-    printf 'han-rules 1\nalltoall nodes=2 ppn=2 bytes=* : algorithm=exchange\nscan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0\n' \
-        >"$tmp/all.rules"
+    printf '%s\n' 'han-rules 1' 'alltoall nodes=2 ppn=2 bytes=* form=blocking : algorithm=exchange' \
+        'scan nodes=2 ppn=2 bytes=1K- : algorithm=leaders ibs=0' 'bcast nodes=2 ppn=2 bytes=* form=nonblocking : algorithm=tree' >"$tmp/all.rules"
     tune --validate "$tmp/all.rules" --bytes 512-2K --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
-    says '^ *2 alltoall *512 ' && says '^ *2 alltoall *2048 ' && says '^ *3 scan *1024 '
+    for line in '2 alltoall *512' '2 alltoall *2048' '3 scan *1024' '3 iscan *1024' '4 ibcast *512'; do
+        says "^ *$line "
+    done
+    ! grep -E ' (ialltoall|bcast) ' "$tmp/out" || fail 'a rule is measured in another form'
 }
 
 # What the model takes to be more than twice as slow as the best, by both clocks, does not start: here all that has many
@@ -332,6 +339,12 @@ the_machine_alone_is_timed() {
     tune --quick --output "$file" --bytes 8-8
     ((status == 2)) || fail "exit code $status"
     says_once 'han_tune: --bytes is not for --quick'
+    mkdir "$tmp/raced"
+    echo nodes,ppn >"$tmp/raced/candidates.csv"
+    tune --quick --output "$file" --measurements "$tmp/raced"
+    ((status == 1)) || fail "exit code $status"
+    says_once "han_tune: $tmp/raced has what a race that was interrupted has measured; accepted: another "
+    [[ $(<"$tmp/raced/candidates.csv") == nodes,ppn ]] || fail 'what was raced is gone'
 }
 
 # What is said of a stream inside a node does not count: it may be half of an exchange, or all of it.
@@ -488,7 +501,11 @@ han-rules 1
 bcast nodes=2 ppn=2 bytes=0-1M : algorithm=pipeline fs=256 imod=libnbc smod=basic # bad
 allreduce nodes=2 ppn=2 bytes=* : algorithm=auto
 END
-    tune --validate "$tmp/v.rules" --prune --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
+    tune --validate "$tmp/v.rules" --prune --time-limit 0.001 --collectives bcast
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: there was no time for all sizes'
+    says_once '^0 rules left to HAN'
+    tune --validate "$tmp/v.rules" --prune --clock single --collectives bcast,allreduce --bytes 256K-512K --repetitions 3-5
     ((status == 0)) || fail "exit code $status"
     # By both clocks: the rule's time, and how many times as long HAN's own choice and what goes without HAN take; where a
     # busy machine makes the many messages of the rule take half a second, 0.00.
@@ -503,6 +520,12 @@ bad_input_gets_one_message() {
     tune --output "$tmp/x.rules" --segments 16K-32K
     ((status == 2)) || fail "exit code $status"
     says_once 'han_tune: --segments is for --mode task and exhaustive, not for race'
+    tune --output "$tmp/x.rules" --mode task --clock row
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --clock is for --mode race and --validate, not for task and exhaustive'
+    tune --output "$tmp/x.rules" --mode task --collectives nonblocking
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --collectives ibcast; accepted: '
     tune --output "$tmp/big.rules" --collectives alltoall,bcast --bytes 8M-8M --repetitions 1-1 --time-limit 0.001
     ((status == 0)) || fail "exit code $status"
     says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
@@ -606,6 +629,8 @@ candidates() {                      # candidates [OPTION OF mpirun...] -- OPTION
 }
 
 candidates_of_all_collectives_are_timed() {
+    local all=bcast,reduce,allreduce,barrier,allgather,allgatherv,reduce_scatter,reduce_scatter_block,alltoall,alltoallv
+    all+=,gather,gatherv,scatter,scatterv,scan,exscan
     candidates -- --bytes 8,64K --rounds 3 --rate fast
     ((status == 0)) || fail "exit code $status"
     awk -F, -v version="$(version)" '
@@ -622,6 +647,9 @@ candidates_of_all_collectives_are_timed() {
     grep -q ',allreduce,65536,ring ibalg=linear ibs=16384 lanes=2,' "$tmp/table" || fail 'no ring in lanes'
     grep -q ',reduce,65536,pipeline fs=16384 smod=solo iralg=linear,' "$tmp/table" || fail 'no pipeline'
     says 'han_candidates: .*, round .*; about .* s left'
+    candidates -- --collectives "$(sed -E 's/[a-z_]+/i&/g' <<<"$all")" --bytes 8 --rounds 1 --quiet
+    ((status == 0)) || fail "exit code $status"
+    [[ $(awk -F, 'NR > 1 && $10 == 0 { print $5 }' "$tmp/table" | sort -u | wc -l) == 16 ]] || fail 'not all nonblocking ones are timed'
 }
 
 # Rank 1 gets a wrong byte in the third broadcast: that of the second candidate, behind what is expected and the fallback.

@@ -336,12 +336,19 @@ static void both_clocks_judge(void **state)
         { TIMES(50, 106), false }, { TIMES(106, 50), false }, { TIMES(100, 100), false },
     };
     const struct tune_times own = TIMES(100, 100), uneven = TIMES(50, 200);
+    struct tune_times both = uneven, single = uneven, row = uneven;
 
     (void) state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
         assert_int_equal(cases[i].beats, tune_judge_beats(&cases[i].times, &own));
     }
     assert_true(fabs(tune_judge_mean(&uneven) - 100) < 1e-9);
+    tune_judge_by(&both, TUNE_CLOCK_COUNT);
+    tune_judge_by(&single, TUNE_SINGLE);
+    tune_judge_by(&row, TUNE_ROW);
+    assert_memory_equal(&uneven, &both, sizeof(both));
+    assert_true(tune_judge_beats(&single, &own) && fabs(tune_judge_mean(&single) - 50) < 1e-9);
+    assert_true(tune_judge_beats(&own, &row) && fabs(tune_judge_mean(&row) - 200) < 1e-9);
 }
 
 /* Timed so often, always the same. */
@@ -507,9 +514,13 @@ static mca_coll_han_rules_t rules_of(struct tune_text *text)
 /* The table of what is best, as HAN reads it; on a machine, or NULL. */
 static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, const struct best *best, size_t count)
 {
+    struct tune_function functions[TUNABLE];
     struct tune_choice choices[16];
     struct tune_text text = { .text = NULL };
 
+    for (int i = 0; i < TUNABLE; ++i) {
+        functions[i] = (struct tune_function){ tunable[i], HAN_BLOCKING };
+    }
     assert_in_range(count, 1, 16);
     for (size_t i = 0; i < count; ++i) {
         struct tune_config *configs;
@@ -521,7 +532,7 @@ static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, cons
             ++c;
         }
         assert_true(0 == best[i].fs || configs[c].params.fs == best[i].fs);
-        choices[i] = (struct tune_choice){ .collective = best[i].collective,
+        choices[i] = (struct tune_choice){ .function = { best[i].collective, HAN_BLOCKING },
                                            .bytes = best[i].bytes,
                                            .found = 0 < best[i].fs,
                                            .config = configs[c],
@@ -532,7 +543,7 @@ static mca_coll_han_rules_t table_on(const mca_coll_han_machine_t *numbers, cons
         free(configs);
     }
     tune_output_begin(&text, "here", numbers);
-    tune_output_elsewhere(&text, tunable, TUNABLE, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
+    tune_output_elsewhere(&text, functions, TUNABLE, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
     tune_output_rules(&text, choices, (long) count, &measured);
     return rules_of(&text);
 }
@@ -687,10 +698,61 @@ static void rules_are_for_the_calls_that_were_measured(void **state)
     mca_coll_han_rules_free(&rules);
 }
 
+/* A table says of each form what was best in it, and of both how far that holds. */
+static void rules_of_both_forms_are_in_one_table(void **state)
+{
+    const struct tune_choice choices[]
+        = { { .function = { HAN_BCAST, HAN_BLOCKING }, .bytes = 8, .found = true, .text = "algorithm=simple" },
+            { .function = { HAN_BCAST, HAN_NONBLOCKING }, .bytes = 8, .found = true, .text = "algorithm=tree" } };
+    const struct tune_function functions[] = { choices[0].function, choices[1].function };
+    mca_coll_han_input_t input = { .collective = HAN_BCAST, .nodes = 4, .ppn = 4, .in_order = true, .bytes = 8 };
+    struct tune_text text = { .text = NULL };
+    mca_coll_han_rules_t rules;
+
+    (void) state;
+    tune_output_begin(&text, "here", NULL);
+    tune_output_elsewhere(&text, functions, 2, (struct tune_range){ 4, 4 }, (struct tune_range){ 4, 4 });
+    tune_output_rules(&text, choices, 2, &measured);
+    rules = rules_of(&text);
+    for (int nodes = 4; nodes <= 64; nodes *= 16) {
+        for (int i = 0; i < 2; ++i) {
+            const mca_coll_han_rule_t *rule;
+
+            input.nodes = nodes;
+            input.form = functions[i].form;
+            rule = rule_for(&rules, &input);
+            assert_true((4 == nodes) == (NULL != rule));
+            assert_true(NULL == rule || (0 == i ? HAN_SIMPLE : HAN_TREE) == rule->params.algorithm);
+        }
+    }
+    input.nodes = 4;
+    input.form = HAN_PERSISTENT;
+    assert_null(rule_for(&rules, &input));
+    mca_coll_han_rules_free(&rules);
+}
+
+static void functions_have_names(void **state)
+{
+    struct tune_function function;
+    char name[TUNE_FUNCTION_NAME];
+
+    (void) state;
+    for (int place = 0; place < TUNE_FUNCTION_COUNT; ++place) {
+        assert_true(tune_function_find(tune_function_name(tune_function_at(place), name), &function));
+        assert_int_equal(place, tune_function_place(function));
+    }
+    assert_true(tune_function_find("iallreduce", &function));
+    assert_int_equal(HAN_ALLREDUCE, function.collective);
+    assert_int_equal(HAN_NONBLOCKING, function.form);
+    assert_false(tune_function_find("iibcast", &function));
+    assert_false(tune_function_find("i", &function));
+    assert_false(tune_function_find("", &function));
+}
+
 #define WON(size, rule)                                                                                                \
     {                                                                                                                  \
-        .collective = HAN_BCAST, .bytes = (size), .found = true, .text = rule, .measured = 1, .builtin = 2,            \
-        .fallback = 2                                                                                                  \
+        .function = { HAN_BCAST, HAN_BLOCKING }, .bytes = (size), .found = true, .text = rule, .measured = 1,          \
+        .builtin = 2, .fallback = 2                                                                                    \
     }
 static const struct tune_choice raced[] = {
     WON(8, "algorithm=tree ibalg=chain"),
@@ -987,7 +1049,7 @@ static void forget_folder(void)
 static void choices_are_there_again(void **state)
 {
     const struct tune_choice written[]
-        = { { .collective = HAN_BCAST,
+        = { { .function = { HAN_BCAST, HAN_NONBLOCKING },
               .bytes = 8,
               .found = true,
               .text = "algorithm=tree ibalg=chain ibs=500",
@@ -995,7 +1057,7 @@ static void choices_are_there_again(void **state)
               .measured = 0.5,
               .builtin = 1,
               .fallback = 2 },
-            { .collective = HAN_ALLTOALL, .bytes = 4096, .text = "algorithm=fallback", .builtin = 3 } };
+            { .function = { HAN_ALLTOALL, HAN_BLOCKING }, .bytes = 4096, .text = "algorithm=fallback", .builtin = 3 } };
     struct tune_kept *kept;
     const struct tune_choice *found;
 
@@ -1015,7 +1077,7 @@ static void choices_are_there_again(void **state)
                                "4,2,reduce,8,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
                                "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT);
     assert_int_equal(4, tune_choices_read(folder, &kept));
-    found = tune_choices_find(kept, 4, 4, 2, HAN_BCAST, 8);
+    found = tune_choices_find(kept, 4, 4, 2, written[0].function, 8);
     assert_non_null(found);
     assert_true(found->found);
     assert_string_equal(written[0].text, found->text);
@@ -1025,12 +1087,13 @@ static void choices_are_there_again(void **state)
     near(0.5, found->measured);
     near(1, found->builtin);
     near(2, found->fallback);
-    found = tune_choices_find(kept, 4, 8, 2, HAN_ALLTOALL, 4096);
+    found = tune_choices_find(kept, 4, 8, 2, written[1].function, 4096);
     assert_non_null(found);
     assert_false(found->found);
-    assert_non_null(tune_choices_find(kept, 4, 4, 2, HAN_REDUCE, 64));
-    assert_null(tune_choices_find(kept, 4, 4, 2, HAN_BCAST, 16));
-    assert_null(tune_choices_find(kept, 4, 4, 4, HAN_BCAST, 8));
+    assert_non_null(tune_choices_find(kept, 4, 4, 2, (struct tune_function){ HAN_REDUCE, HAN_BLOCKING }, 64));
+    assert_null(tune_choices_find(kept, 4, 4, 2, (struct tune_function){ HAN_BCAST, HAN_BLOCKING }, 8));
+    assert_null(tune_choices_find(kept, 4, 4, 2, written[0].function, 16));
+    assert_null(tune_choices_find(kept, 4, 4, 4, written[0].function, 8));
     free(kept);
     forget_folder();
 }
@@ -1064,9 +1127,10 @@ static void a_race_goes_on_with_whole_contests(void **state)
     static const char whole[] = "nodes,ppn,map,rate,collective,bytes,algorithm\n"
                                 "4,2,slot,-,bcast,8,fallback\n"
                                 "4,2,slot,-,bcast,8,tree\n"
-                                "4,2,slot,-,scatterv,65536,fallback\n";
-    const struct tune_choice written[] = { { .collective = HAN_BCAST, .bytes = 8, .text = "algorithm=fallback" },
-                                           { .collective = HAN_SCATTERV, .bytes = 0, .text = "algorithm=fallback" } };
+                                "4,2,slot,-,iscatterv,65536,fallback\n";
+    const struct tune_choice written[]
+        = { { .function = { HAN_BCAST, HAN_BLOCKING }, .bytes = 8, .text = "algorithm=fallback" },
+            { .function = { HAN_SCATTERV, HAN_NONBLOCKING }, .bytes = 0, .text = "algorithm=fallback" } };
     struct tune_kept *kept;
     char text[512] = "";
     FILE *file;
@@ -1077,8 +1141,9 @@ static void a_race_goes_on_with_whole_contests(void **state)
     assert_int_equal(0, tune_choices_add(folder, written, 2, 4, 2));
     write_lines("choices.csv", "4,2,allredu");
     write_lines("candidates.csv", whole);
-    /* Not decided on, of another part, cut off. */
-    write_lines("candidates.csv", "4,2,slot,-,bcast,16,fallback\n4,4,slot,-,bcast,8,fallback\n4,2,slot,-,bcast,8,fal");
+    /* Not decided on, of another part, of another form, cut off. */
+    write_lines("candidates.csv", "4,2,slot,-,bcast,16,fallback\n4,4,slot,-,bcast,8,fallback\n"
+                                  "4,2,slot,-,ibcast,8,fallback\n4,2,slot,-,bcast,8,fal");
     assert_int_equal(2, tune_choices_read(folder, &kept));
     assert_int_equal(0, tune_choices_resume(folder, kept, 2));
     free(kept);
@@ -1127,6 +1192,8 @@ int main(void)
         cmocka_unit_test(choices_are_there_again),
         cmocka_unit_test(kept_choices_make_the_same_rules),
         cmocka_unit_test(rules_are_for_the_calls_that_were_measured),
+        cmocka_unit_test(rules_of_both_forms_are_in_one_table),
+        cmocka_unit_test(functions_have_names),
         cmocka_unit_test(sizes_without_time_have_no_rules),
         cmocka_unit_test(a_race_goes_on_with_whole_contests),
     };

@@ -20,8 +20,8 @@ enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2, MOST_ONLY = 256 };
 static const double LATER_ROUND = 0.4;
 
 struct options {
-    mca_coll_han_collective_t collectives[HAN_COLLECTIVE_COUNT];
-    int collective_count;
+    struct tune_function functions[TUNE_FUNCTION_COUNT];
+    int function_count;
     size_t sizes[MOST_SIZES];
     int size_count;
     const char *only[MOST_ONLY]; /* of all candidates */
@@ -38,7 +38,7 @@ static const char usage[]
       "would do it without HAN, in one job: single calls, all ranks beginning at one time, and calls in a row. Prints\n"
       "a line for each as comma-separated values: the median of the rounds, of the slowest rank.\n"
       "\n"
-      "  --collectives LIST   of HAN's sixteen (all)\n"
+      "  --collectives LIST   of HAN's sixteen: bcast, the nonblocking ibcast, ... (all, blocking)\n"
       "  --bytes LIST         of the message, or of a block; multiples of 4 (8,1K,8K,64K,256K,1M)\n"
       "  --only PARAMETERS    beside what would be done without HAN only this, as in the column \"algorithm\":\n"
       "                       'groups ibalg=linear groups=8'; may be repeated; all are timed in all rounds\n"
@@ -86,15 +86,15 @@ static bool take_bytes(void *context, const char *word)
     return true;
 }
 
-static bool take_collective(void *context, const char *word)
+static bool take_function(void *context, const char *word)
 {
     struct options *options = context;
-    const int found = tune_find_word(word, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
+    struct tune_function found;
 
-    if (0 > found || HAN_COLLECTIVE_COUNT == options->collective_count) {
+    if (!tune_function_find(word, &found) || TUNE_FUNCTION_COUNT == options->function_count) {
         return false;
     }
-    options->collectives[options->collective_count++] = (mca_coll_han_collective_t) found;
+    options->functions[options->function_count++] = found;
     return true;
 }
 
@@ -114,7 +114,7 @@ static const struct option names[] = {
 
 /* What is accepted, for who writes something else. */
 static const char *const accepted[] = {
-    [COLLECTIVES] = "bcast, reduce, allreduce, ... (HAN's sixteen), with commas between them",
+    [COLLECTIVES] = "HAN's sixteen, bcast or ibcast and so on, with commas between them",
     [BYTES] = "multiples of 4 from 4 on, with commas between them; K, M or G may follow",
     [ONLY] = "parameters, 256 times at most",
     [ROUNDS] = "a number from 1 to 1000",
@@ -129,8 +129,8 @@ static bool take_option(void *context, int id, const char *text)
 
     switch (id) {
     case COLLECTIVES:
-        options->collective_count = 0;
-        return tune_get_list(text, options, take_collective);
+        options->function_count = 0;
+        return tune_get_list(text, options, take_function);
     case BYTES:
         options->size_count = 0;
         return tune_get_list(text, options, take_bytes);
@@ -162,7 +162,7 @@ static struct options defaults(void)
     struct options options = { .rounds = 5, .rate = "none", .header = true };
 
     for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        options.collectives[options.collective_count++] = (mca_coll_han_collective_t) i;
+        options.functions[options.function_count++] = tune_function_at(i);
     }
     tune_get_list("8,1K,8K,64K,256K,1M", &options, take_bytes);
     return options;
@@ -174,20 +174,21 @@ static struct options defaults(void)
 static double work_of(const struct tune_contest *contest)
 {
     return (double) contest->count * (1 + contest->calls)
-           * ((double) tune_contest_held(contest->collective, contest->bytes, world_size) + 20000.0);
+           * ((double) tune_contest_held(contest->function.collective, contest->bytes, world_size) + 20000.0);
 }
 
 static void tell(struct job *job, const struct tune_contest *contest, int round)
 {
     struct progress *progress = &job->progress;
     const double now = MPI_Wtime();
+    char name[TUNE_FUNCTION_NAME];
 
     if (0 != world_rank || job->options->quiet || 0.0 == progress->done || now < progress->told + TELL_SECONDS) {
         return;
     }
     progress->told = now;
     fprintf(stderr, "han_candidates: %s, %zu bytes, round %d of %d; about %.0f s left\n",
-            mca_coll_han_collective_names[contest->collective], contest->bytes, round + 1, job->options->rounds,
+            tune_function_name(contest->function, name), contest->bytes, round + 1, job->options->rounds,
             (now - progress->begin) * (progress->all - progress->done) / progress->done);
 }
 
@@ -228,17 +229,17 @@ static int for_all(struct job *job, int (*visit)(struct tune_contest *, struct j
     const struct options *options = job->options;
     int worst = 0;
 
-    for (int c = 0; c < options->collective_count; ++c) {
-        const bool sized = HAN_BARRIER != options->collectives[c];
+    for (int c = 0; c < options->function_count; ++c) {
+        const struct tune_function function = options->functions[c];
+        const bool sized = HAN_BARRIER != function.collective;
 
         for (int s = 0; s < (sized ? options->size_count : 1); ++s) {
             struct tune_contest contest;
             int rc;
 
-            tune_contest_open(&contest, job->engine, &job->machine, options->collectives[c],
-                              sized ? options->sizes[s] : 0);
+            tune_contest_open(&contest, job->engine, &job->machine, function, sized ? options->sizes[s] : 0);
             if (0 < options->only_count) {
-                tune_contest_only(&contest, &job->machine, job->only[options->collectives[c]], options->only_count);
+                tune_contest_only(&contest, &job->machine, job->only[function.collective], options->only_count);
             }
             rc = visit(&contest, job);
             tune_contest_close(&contest);
@@ -256,8 +257,8 @@ static int read_only(struct job *job)
 {
     const struct options *options = job->options;
 
-    for (int c = 0; c < options->collective_count; ++c) {
-        const mca_coll_han_collective_t collective = options->collectives[c];
+    for (int c = 0; c < options->function_count; ++c) {
+        const mca_coll_han_collective_t collective = options->functions[c].collective;
 
         for (int i = 0; i < options->only_count; ++i) {
             mca_coll_han_text_error_t error;
@@ -282,9 +283,9 @@ static int run_job(const struct options *options)
     if (0 != read_only(&job)) {
         return EXIT_USAGE;
     }
-    for (int c = 0; c < options->collective_count; ++c) {
+    for (int c = 0; c < options->function_count; ++c) {
         for (int s = 0; s < options->size_count; ++s) {
-            const size_t held = tune_contest_held(options->collectives[c], options->sizes[s], world_size);
+            const size_t held = tune_contest_held(options->functions[c].collective, options->sizes[s], world_size);
 
             most = held > most ? held : most;
         }

@@ -7,6 +7,7 @@
 
 #include "coll_han_candidates.h"
 #include "coll_han_model.h"
+#include "tune.h"
 #include "tune_options.h"
 
 #include <math.h>
@@ -96,17 +97,15 @@ static int read_header(struct file *file)
     return 0;
 }
 
-static int read_params(const struct file *file, const char *collective, const char *text, struct candidate *candidate,
-                       mca_coll_han_collective_t *number)
+static int read_params(const struct file *file, const char *name, const char *text, struct candidate *candidate,
+                       struct tune_function *function)
 {
-    const int found = tune_find_word(collective, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
     mca_coll_han_text_error_t error;
 
-    if (0 > found) {
-        return wrong_line(file, "no single collective: ", collective);
+    if (!tune_function_find(name, function)) {
+        return wrong_line(file, "no single collective: ", name);
     }
-    *number = (mca_coll_han_collective_t) found;
-    return 0 == mca_coll_han_candidate_read(*number, text, &candidate->params, &error)
+    return 0 == mca_coll_han_candidate_read(function->collective, text, &candidate->params, &error)
                ? 0
                : wrong_line(file, "", error.what);
 }
@@ -116,18 +115,19 @@ static int add_candidate(struct point *point, const struct file *file, const mca
 {
     const int *const at = file->columns;
     struct candidate candidate = { .text = NULL };
-    mca_coll_han_collective_t collective = HAN_BCAST;
+    struct tune_function function = { .collective = HAN_BCAST };
 
     candidate.measured[SINGLE] = strtod(fields[at[SINGLE_US]], NULL);
     candidate.measured[ROW] = strtod(fields[at[ROW_US]], NULL);
     if (!(0 < candidate.measured[SINGLE]) || !(0 < candidate.measured[ROW])) {
         return wrong_line(file, "a time is not above 0", "");
     }
-    if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &collective)) {
+    if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &function)) {
         return -1;
     }
     if (0 == point->count) {
-        point->input = mca_coll_han_input_good(collective);
+        point->input = mca_coll_han_input_good(function.collective);
+        point->input.form = function.form;
         point->input.nodes = atoi(fields[at[NODES]]);
         point->input.ppn = atoi(fields[at[PPN]]);
         point->input.in_order = 0 == strcmp("slot", fields[at[MAP]]);
@@ -185,12 +185,19 @@ static long best_of(const struct point *point, int clock)
     return best;
 }
 
+static struct tune_function function_of(const mca_coll_han_input_t *input)
+{
+    return (struct tune_function){ .collective = input->collective, .form = input->form };
+}
+
 /* What the picks take, over the best; more about those that are far off, or of all. */
 static void judge(const struct point *point, struct summary *summary, bool all)
 {
     static const char *const clock_names[] = { "single", "row" };
     const struct candidate *const both
         = &point->candidates[mca_coll_han_pick(point->times, point->count, point->times[0])];
+
+    char name[TUNE_FUNCTION_NAME];
 
     ++summary->points;
     for (int clock = 0; clock < CLOCKS; ++clock) {
@@ -207,8 +214,8 @@ static void judge(const struct point *point, struct summary *summary, bool all)
             printf("  %dx%d %s %s, %zu bytes, %-6s %.2f: %s (%.1f us, predicted %.1f), best %s (%.1f us, predicted "
                    "%.1f)\n",
                    point->input.nodes, point->input.ppn, point->rate,
-                   mca_coll_han_collective_names[point->input.collective], point->input.bytes, clock_names[clock],
-                   regret, point->candidates[own].text, measured, 1e-6 * (double) predicted(point, own, clock),
+                   tune_function_name(function_of(&point->input), name), point->input.bytes, clock_names[clock], regret,
+                   point->candidates[own].text, measured, 1e-6 * (double) predicted(point, own, clock),
                    point->candidates[best].text, least, 1e-6 * (double) predicted(point, best, clock));
         }
     }
@@ -251,7 +258,7 @@ static bool counts(const struct file *file, char *const fields[], const char *sh
 
 int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all)
 {
-    struct summary summaries[HAN_COLLECTIVE_COUNT] = { { 0 } }, total = { 0 };
+    struct summary summaries[TUNE_FUNCTION_COUNT] = { { 0 } }, total = { 0 };
     struct file file = { .path = path, .stream = fopen(path, "r") };
     struct point point = { .count = 0 };
     char line[4096], *fields[MOST_FIELDS];
@@ -272,7 +279,7 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
         }
         /* Lines of one call follow one another, the fallback's first. */
         if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file.columns[ALGORITHM]]))) {
-            judge(&point, &summaries[point.input.collective], all);
+            judge(&point, &summaries[tune_function_place(function_of(&point.input))], all);
             clear(&point);
         }
         if (0 == count) {
@@ -289,7 +296,7 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
     if (0 != rc) {
         return BAD_FILE;
     }
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
+    for (int i = 0; i < TUNE_FUNCTION_COUNT; ++i) {
         add_up(&total, &summaries[i]);
     }
     if (0 == total.points) {
@@ -300,8 +307,10 @@ int regret(const char *path, const mca_coll_han_machine_t *machine, const char *
     printf("%-22s%6s%17s%11s%19s%19s%11s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s%6s%5s\n", "", "", "pick for a clock",
            "over 1.25", "pick for both", "over the fallback", "over 1.05", "collective", "points", "single", "row",
            "sgl.", "row", "single", "row", "single", "row", "sgl.", "row");
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        print_summary(mca_coll_han_collective_names[i], &summaries[i]);
+    for (int i = 0; i < TUNE_FUNCTION_COUNT; ++i) {
+        char name[TUNE_FUNCTION_NAME];
+
+        print_summary(tune_function_name(tune_function_at(i), name), &summaries[i]);
     }
     print_summary("all", &total);
     return GOOD;

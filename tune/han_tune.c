@@ -29,9 +29,11 @@ struct options {
     bool race, quick, prune, help;
     const char *of_task;   /* an option that only task and exhaustive have, and that was given; NULL: none */
     const char *of_search; /* the same, that --quick does not have */
+    bool clock;            /* one is named */
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
-    double limit; /* seconds; 0: none */
+    double limit;    /* seconds; 0: none */
+    uint64_t wanted; /* bits of functions, by their places; 0: all blocking ones, of --validate all */
     struct tune_space space;
     struct tune_way way;
 };
@@ -48,10 +50,15 @@ static const char usage[]
       "  --mode MODE                race: all that HAN can do with any collective, and what would do it without HAN,\n"
       "                             start together, and who falls behind is out; task: of what goes level by level,\n"
       "                             measures tasks and estimates the rest; exhaustive: measures all of that (race)\n"
-      "  --collectives LIST         of HAN's sixteen; task, exhaustive: of bcast, reduce, allreduce, barrier (all)\n"
+      "  --collectives LIST         bcast, ibcast, ..., of HAN's sixteen, or all that are blocking, nonblocking\n"
+      "                             (blocking; --validate: both); task, exhaustive: of bcast, reduce, allreduce,\n"
+      "                             barrier (all)\n"
       "  --bytes LOW-HIGH           sizes of messages and blocks, eight times as large as the one before, and those\n"
       "                             between which the winner changes (8-1M); task, exhaustive: message sizes, doubled\n"
       "                             from one to the next (4K-4M)\n"
+      "  --clock CLOCK              by which is decided: single calls, calls in a row, or both, where the worse of "
+      "the\n"
+      "                             two counts: single, row, both (both); of a race and --validate\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
       "  --repetitions LOW-HIGH     rounds (2-5); task, exhaustive: of each measurement (3-10)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
@@ -95,27 +102,23 @@ static bool get_range(const char *text, size_t *low, size_t *high)
     return '\0' == *text && *low <= *high;
 }
 
-/* In the order of their numbers: an allreduce comes after those that it shares tasks with. */
-static bool take_collective(void *context, const char *word)
+/* A function, or all of a form. */
+static bool take_function(void *context, const char *word)
 {
+    static const char *const forms[] = { "blocking", "nonblocking" };
+    const uint64_t all = (UINT64_C(1) << HAN_COLLECTIVE_COUNT) - 1;
+    const int form = tune_find_word(word, forms, 2);
     struct options *options = context;
-    mca_coll_han_collective_t *collectives = options->space.collectives;
-    const int found = tune_find_word(word, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
-    int at = options->space.collective_count;
+    struct tune_function found;
 
-    if (0 > found) {
+    if (0 <= form) {
+        options->wanted |= all << form * HAN_COLLECTIVE_COUNT;
+        return true;
+    }
+    if (!tune_function_find(word, &found)) {
         return false;
     }
-    for (int i = 0; i < at; ++i) {
-        if (found == (int) collectives[i]) {
-            return true;
-        }
-    }
-    ++options->space.collective_count;
-    for (; 0 < at && found < (int) collectives[at - 1]; --at) {
-        collectives[at] = collectives[at - 1];
-    }
-    collectives[at] = (mca_coll_han_collective_t) found;
+    options->wanted |= UINT64_C(1) << tune_function_place(found);
     return true;
 }
 
@@ -178,12 +181,22 @@ static bool get_time(const char *text, double *seconds)
     return end != text && '\0' == *end && 0 < *seconds && isfinite(*seconds);
 }
 
+static bool get_clock(const char *text, enum tune_clock *clock)
+{
+    static const char *const clocks[] = { [TUNE_SINGLE] = "single", [TUNE_ROW] = "row", [TUNE_CLOCK_COUNT] = "both" };
+    const int found = tune_find_word(text, clocks, 1 + TUNE_CLOCK_COUNT);
+
+    *clock = (enum tune_clock) found;
+    return 0 <= found;
+}
+
 enum option_id {
     OUTPUT = TUNE_OPTION,
     MODE,
     HEURISTICS,
     COLLECTIVES,
     BYTES,
+    CLOCK,
     SEGMENTS,
     INNER,
     TREES,
@@ -207,6 +220,7 @@ static const struct option names[] = {
     { "heuristics", required_argument, NULL, HEURISTICS },
     { "collectives", required_argument, NULL, COLLECTIVES },
     { "bytes", required_argument, NULL, BYTES },
+    { "clock", required_argument, NULL, CLOCK },
     { "segments", required_argument, NULL, SEGMENTS },
     { "inner", required_argument, NULL, INNER },
     { "trees", required_argument, NULL, TREES },
@@ -229,8 +243,11 @@ static const struct option names[] = {
 static const char *const accepted[] = {
     [MODE] = "race, task, exhaustive",
     [HEURISTICS] = "on, off",
-    [COLLECTIVES] = "HAN's sixteen, with --mode task and exhaustive bcast, reduce, allreduce, barrier, with commas",
+    [COLLECTIVES]
+    = "HAN's sixteen, bcast or ibcast and so on, blocking, nonblocking; of --mode task and exhaustive bcast, "
+      "reduce, allreduce, barrier; with commas",
     [BYTES] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
+    [CLOCK] = "single, row, both",
     [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
     [INNER] = "numbers of bytes with commas between them, K, M or G may follow",
     [TREES] = "binomial, in_order_binomial, binary, pipeline, chain, linear, knomial, in_order_binary, with commas",
@@ -285,11 +302,14 @@ static bool take_option(void *context, int id, const char *text)
     case HEURISTICS:
         return is_one_of(text, "on", "off", &options->space.heuristics);
     case COLLECTIVES:
-        options->space.collective_count = 0;
-        return tune_get_list(text, options, take_collective);
+        options->wanted = 0;
+        return tune_get_list(text, options, take_function);
     case BYTES:
         return get_range(text, &options->space.least_bytes, &options->space.most_bytes)
                && 4 <= options->space.least_bytes;
+    case CLOCK:
+        options->clock = true;
+        return get_clock(text, &options->way.clock);
     case SEGMENTS:
         return get_range(text, &options->space.least_segment, &options->space.most_segment)
                && 4 <= options->space.least_segment;
@@ -339,7 +359,7 @@ static bool take_option(void *context, int id, const char *text)
 static int complete(struct options *options)
 {
     struct tune_space *space = &options->space;
-    const bool all = 0 == space->collective_count;
+    char name[TUNE_FUNCTION_NAME];
 
     if (options->quick) {
         options->race = false;
@@ -348,17 +368,22 @@ static int complete(struct options *options)
     if (options->race && NULL != options->of_task) {
         return tune_complain("--%s is for --mode task and exhaustive, not for race", options->of_task);
     }
-    for (int i = 0; i < HAN_COLLECTIVE_COUNT; ++i) {
-        const mca_coll_han_collective_t collective = (mca_coll_han_collective_t) i;
-
-        if (all && (options->race || tune_space_has(collective))) {
-            space->collectives[space->collective_count++] = collective;
-        }
+    if (!options->race && options->clock) {
+        return tune_complain("--clock is for --mode race and --validate, not for task and exhaustive");
     }
-    for (int i = 0; i < space->collective_count; ++i) {
-        if (!options->race && !tune_space_has(space->collectives[i])) {
-            return tune_complain("--collectives %s; accepted: %s", mca_coll_han_collective_names[space->collectives[i]],
+    /* In the order of their places: an allreduce comes after those that it shares tasks with. */
+    for (int place = 0; place < TUNE_FUNCTION_COUNT; ++place) {
+        const struct tune_function function = tune_function_at(place);
+        const bool wanted = 0 != (options->wanted >> place & 1);
+        const bool blocking = HAN_BLOCKING == function.form, usual = blocking || NULL != options->validate;
+        const bool can = options->race || (blocking && tune_space_has(function.collective));
+
+        if (wanted && !can) {
+            return tune_complain("--collectives %s; accepted: %s", tune_function_name(function, name),
                                  accepted[COLLECTIVES]);
+        }
+        if (wanted || (can && usual && 0 == options->wanted)) {
+            space->functions[space->function_count++] = function;
         }
     }
     if (0 == space->most_bytes) {
@@ -397,7 +422,7 @@ static const struct options defaults = {
         .inner_count = 2,
         .trees = { ADAPT_TREE_CHAIN, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_BINOMIAL, ADAPT_TREE_LINEAR },
         .tree_count = 5 },
-    .way = { .precision = 0.05 },
+    .way = { .precision = 0.05, .clock = TUNE_CLOCK_COUNT },
     .race = true,
 };
 
@@ -575,7 +600,7 @@ static int with_parts(struct job *job, const struct tune_engine *world)
         }
     }
     if (0 == world_rank && NULL != options->output) {
-        tune_output_elsewhere(&job->text, options->space.collectives, options->space.collective_count,
+        tune_output_elsewhere(&job->text, options->space.functions, options->space.function_count,
                               range_of(options->nodes, options->nodes_count),
                               range_of(options->ppns, options->ppn_count));
     }
@@ -724,12 +749,18 @@ static int quick(const struct job *job, struct tune_engine *world)
 {
     const struct options *options = job->options;
     char machine[TUNE_TEXT];
+    int rc = 0;
 
-    if (0 == world_rank) {
+    if (0 == world_rank && is_unfinished(job)) {
+        rc = tune_complain(
+            "%s has what a race that was interrupted has measured; accepted: another --measurements FOLDER",
+            options->folder);
+    } else if (0 == world_rank) {
         make_machine(world, machine);
         forget_found(job);
     }
-    return agree(tune_quick(world, options->output, options->folder, machine, options->way.quiet));
+    return 0 != agree(rc) ? -1
+                          : agree(tune_quick(world, options->output, options->folder, machine, options->way.quiet));
 }
 
 static int run_job(struct options *options)

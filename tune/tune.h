@@ -89,6 +89,9 @@ struct tune_times {
     double seconds[TUNE_CLOCK_COUNT];
 };
 
+/** Makes one clock decide: the other one says the same. TUNE_CLOCK_COUNT: both decide. */
+void tune_judge_by(struct tune_times *times, enum tune_clock clock);
+
 /** The geometric mean over both clocks. */
 double tune_judge_mean(const struct tune_times *times);
 
@@ -112,6 +115,9 @@ struct tune_record {
  * the fallback by either clock.
  */
 long tune_judge_winner(const struct tune_record *records, long count);
+
+/** Whether it is right, and not clearly slower than the fallback by either clock. */
+bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback);
 
 /** Whether one could as well be the winner: it is not 3 % more behind the best. */
 bool tune_judge_ties(const struct tune_record *records, long count, long one, long winner);
@@ -149,10 +155,29 @@ bool tune_judge_is_sure(const struct tune_record *record, const struct tune_reco
 
 enum { TUNE_MOST_CHOICES = 16 };
 
+/** A function of MPI, as far as it matters here: MPI_Bcast, MPI_Ibcast. */
+struct tune_function {
+    mca_coll_han_collective_t collective;
+    mca_coll_han_form_t form; /**< blocking or nonblocking */
+};
+
+enum { TUNE_FUNCTION_COUNT = 2 * HAN_COLLECTIVE_COUNT, TUNE_FUNCTION_NAME = 32 };
+
+/** Its place among all, from 0 on: the blocking ones come first. */
+int tune_function_place(struct tune_function function);
+
+struct tune_function tune_function_at(int place);
+
+/** "bcast", "ibcast". Returns name. */
+const char *tune_function_name(struct tune_function function, char name[TUNE_FUNCTION_NAME]);
+
+/** The function of that name; false where there is none. */
+bool tune_function_find(const char *name, struct tune_function *function);
+
 /** What the user wants to be searched. */
 struct tune_space {
-    mca_coll_han_collective_t collectives[HAN_COLLECTIVE_COUNT];
-    int collective_count;
+    struct tune_function functions[TUNE_FUNCTION_COUNT];
+    int function_count;
     size_t least_bytes, most_bytes;     /**< of a message; doubled from one to the next */
     size_t least_segment, most_segment; /**< fs, the same */
     size_t inner[TUNE_MOST_CHOICES];    /**< ibs and irs; 0: segments whole */
@@ -278,7 +303,7 @@ int tune_file_write(const char *path, const char *text, size_t length);
 
 /** What a message of a size gets. */
 struct tune_choice {
-    mca_coll_han_collective_t collective;
+    struct tune_function function;
     size_t bytes;
     bool found;                /**< a configuration beats HAN's own choice; else that is to decide */
     bool cut;                  /**< there was no time for the next longer one */
@@ -312,17 +337,17 @@ struct tune_range {
 };
 
 /** For shapes far from all that are measured: HAN chooses by itself there. In front of the rules of the shapes. */
-void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
+void tune_output_elsewhere(struct tune_text *text, const struct tune_function *functions, int count,
                            struct tune_range nodes, struct tune_range ppn);
 
-/** Where choices were measured, in blocking calls. */
+/** Where choices were measured. */
 struct tune_shape {
     int nodes, ppn;
     bool in_order; /**< each node has consecutive ranks */
 };
 
 /**
- * The rules of one shape, for blocking calls and its order of ranks; neighbours that say the same are one. Shorter
+ * The rules of one shape, for the functions' form and its order of ranks; neighbours that say the same are one. Shorter
  * messages than were tuned, those between a message that is best whole and the next size, and those for which there was
  * no time, are left to HAN's own choice.
  */
@@ -372,7 +397,7 @@ long tune_choices_read(const char *folder, struct tune_kept **kept);
 
 /** NULL where it is not among them. */
 const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
-                                            mca_coll_han_collective_t collective, size_t bytes);
+                                            struct tune_function function, size_t bytes);
 
 /** Writes choices.csv and candidates.csv with what was kept alone, so that a race can go on. 0; -1 and errno. */
 int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count);

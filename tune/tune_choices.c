@@ -2,7 +2,7 @@
 /*
  * What came of a search, in choices.csv, a line a choice:
  *
- *     nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner,version
+ *     nodes,ppn,function,bytes,estimate,measured,own choice,fallback,rule,winner,version
  *
  * A race writes each when it is made, so that one that was interrupted goes on from there.
  */
@@ -22,8 +22,10 @@
 
 static void print_choice(FILE *file, const struct tune_choice *choice, int nodes, int ppn)
 {
+    char name[TUNE_FUNCTION_NAME];
+
     fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,%s," HAN_VERSION_TEXT "\n", nodes, ppn,
-            mca_coll_han_collective_names[choice->collective], choice->bytes, choice->estimate, choice->measured,
+            tune_function_name(choice->function, name), choice->bytes, choice->estimate, choice->measured,
             choice->builtin, choice->fallback, choice->found ? choice->text : "algorithm=auto", choice->text);
 }
 
@@ -43,17 +45,19 @@ int tune_choices_add(const char *folder, const struct tune_choice *choices, long
 /* Of a rule's text. False where it is none. */
 static bool read_rule(const char *name, const char *text, struct tune_choice *choice)
 {
-    const int found = tune_find_word(name, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
     mca_coll_han_rules_t rules;
     mca_coll_han_rules_error_t error;
     char line[3 * TUNE_TEXT];
 
-    snprintf(line, sizeof(line), "han-rules %d\n%.100s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION, name, text);
-    if (0 > found || 0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+    if (!tune_function_find(name, &choice->function)) {
         return false;
     }
-    choice->collective = (mca_coll_han_collective_t) found;
-    choice->config = (struct tune_config){ .collective = choice->collective, .params = rules.rules->params };
+    snprintf(line, sizeof(line), "han-rules %d\n%s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION,
+             mca_coll_han_collective_names[choice->function.collective], text);
+    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
+        return false;
+    }
+    choice->config = (struct tune_config){ .collective = choice->function.collective, .params = rules.rules->params };
     choice->config.params.why = NULL; /* of the rule */
     mca_coll_han_rules_free(&rules);
     return true;
@@ -61,7 +65,7 @@ static bool read_rule(const char *name, const char *text, struct tune_choice *ch
 
 static bool read_choice(char *line, struct tune_kept *kept)
 {
-    enum { NODES, PPN, COLLECTIVE, BYTES, ESTIMATE, MEASURED, OWN, FALLBACK, RULE, WINNER, MADE_BY, COLUMNS };
+    enum { NODES, PPN, FUNCTION, BYTES, ESTIMATE, MEASURED, OWN, FALLBACK, RULE, WINNER, MADE_BY, COLUMNS };
     char *columns[COLUMNS] = { NULL };
     struct tune_choice *choice = &kept->choice;
 
@@ -84,17 +88,17 @@ static bool read_choice(char *line, struct tune_kept *kept)
     choice->fallback = strtod(columns[FALLBACK], NULL);
     choice->found = 0 == strcmp(columns[RULE], columns[WINNER]);
     strcpy(choice->text, columns[WINNER]);
-    return 0 < kept->nodes && 0 < kept->ppn && read_rule(columns[COLLECTIVE], columns[WINNER], choice);
+    return 0 < kept->nodes && 0 < kept->ppn && read_rule(columns[FUNCTION], columns[WINNER], choice);
 }
 
 /* ---- an interrupted race ---- */
 
 const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
-                                            mca_coll_han_collective_t collective, size_t bytes)
+                                            struct tune_function function, size_t bytes)
 {
     for (long i = 0; i < count; ++i) {
-        if (kept[i].nodes == nodes && kept[i].ppn == ppn && kept[i].choice.collective == collective
-            && kept[i].choice.bytes == bytes) {
+        if (kept[i].nodes == nodes && kept[i].ppn == ppn && kept[i].choice.bytes == bytes
+            && tune_function_place(function) == tune_function_place(kept[i].choice.function)) {
             return &kept[i].choice;
         }
     }
@@ -127,18 +131,17 @@ long tune_choices_read(const char *folder, struct tune_kept **kept)
 /* Of a line of candidates.csv: whether it has a choice. Those of all bytes have 0. */
 static bool is_kept(const char *line, const struct tune_kept *kept, long count)
 {
-    int nodes, ppn, found;
-    char name[64];
+    struct tune_function function;
+    char name[TUNE_FUNCTION_NAME];
+    int nodes, ppn;
     size_t bytes;
 
-    if (NULL == strchr(line, '\n')
-        || 4 != sscanf(line, "%d,%d,%*[^,],%*[^,],%63[^,],%zu,", &nodes, &ppn, name, &bytes)) {
+    if (NULL == strchr(line, '\n') || 4 != sscanf(line, "%d,%d,%*[^,],%*[^,],%31[^,],%zu,", &nodes, &ppn, name, &bytes)
+        || !tune_function_find(name, &function)) {
         return false;
     }
-    found = tune_find_word(name, mca_coll_han_collective_names, HAN_COLLECTIVE_COUNT);
-    return 0 <= found
-           && (NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) found, bytes)
-               || NULL != tune_choices_find(kept, count, nodes, ppn, (mca_coll_han_collective_t) found, 0));
+    return NULL != tune_choices_find(kept, count, nodes, ppn, function, bytes)
+           || NULL != tune_choices_find(kept, count, nodes, ppn, function, 0);
 }
 
 int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count)

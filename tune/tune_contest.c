@@ -77,14 +77,24 @@ static const mca_coll_han_params_t *params_of(const struct tune_contestant *cont
 /* A call of the contest. */
 static mca_coll_han_input_t input_of(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
 {
-    mca_coll_han_input_t input = mca_coll_han_input_good(contest->collective);
+    mca_coll_han_input_t input = mca_coll_han_input_good(contest->function.collective);
 
     input.nodes = machine->input.nodes;
     input.ppn = machine->input.ppn;
     input.in_order = machine->input.in_order;
     input.uneven = machine->input.uneven;
     input.bytes = contest->bytes;
+    input.form = contest->function.form;
     return input;
+}
+
+bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,
+                         mca_coll_han_form_t form)
+{
+    mca_coll_han_input_t input = input_of(contest, machine);
+
+    input.form = form;
+    return mca_coll_han_fits(contest->contestants[candidate].params.algorithm, &input);
 }
 
 static void set_contestants(struct tune_contest *contest, const mca_coll_han_input_t *input,
@@ -99,16 +109,17 @@ static void set_contestants(struct tune_contest *contest, const mca_coll_han_inp
 }
 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
-                       const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes)
+                       const mca_coll_han_candidates_t *machine, struct tune_function function, size_t bytes)
 {
     mca_coll_han_candidates_t what = *machine;
     mca_coll_han_params_t *params;
     long count;
 
     *contest = (struct tune_contest){ .engine = engine,
-                                      .collective = collective,
+                                      .function = function,
                                       .bytes = bytes,
-                                      .calls = tune_engine_calls(held_bytes(engine, collective, bytes)) };
+                                      .clock = TUNE_CLOCK_COUNT,
+                                      .calls = tune_engine_calls(held_bytes(engine, function.collective, bytes)) };
     what.input = input_of(contest, machine);
     count = mca_coll_han_candidates_make(&what, &params);
     tune_contest_need(0 <= count);
@@ -196,8 +207,8 @@ static long next_to_check(const struct tune_contest *contest, const bool *had)
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how)
 {
     struct tune_engine *const engine = contest->engine;
-    const size_t held = held_bytes(engine, contest->collective, contest->bytes);
-    const bool expected = tune_engine_expect(engine, contest->collective, contest->bytes, held);
+    const size_t held = held_bytes(engine, contest->function.collective, contest->bytes);
+    const bool expected = tune_engine_expect(engine, contest->function, contest->bytes, held);
     const double end = MPI_Wtime() + how->seconds;
     int *wrong = allocate(contest->count, sizeof(*wrong)), sum = 0;
     double *seconds = allocate(contest->count, sizeof(*seconds));
@@ -207,7 +218,7 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
     for (long turns = 1; 0 <= next; ++turns) {
         struct tune_contestant *const contestant = &contest->contestants[next];
 
-        wrong[next] = !tune_engine_right(engine, contest->collective, params_of(contestant), contest->bytes, how->whole,
+        wrong[next] = !tune_engine_right(engine, contest->function, params_of(contestant), contest->bytes, how->whole,
                                          &seconds[next])
                       || !expected;
         seconds[next] = 0 > seconds[next] ? INFINITY : seconds[next];
@@ -249,6 +260,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
     const long count = contest->count;
     double *seconds = allocate(count * TUNE_CLOCK_COUNT, sizeof(*seconds));
     long *order = allocate(count, sizeof(*order));
+    char name[TUNE_FUNCTION_NAME];
     int rc = 0;
 
     shuffle(order, count, round);
@@ -257,7 +269,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
         const int clock = (int) ((k + round) % TUNE_CLOCK_COUNT), calls = TUNE_SINGLE == clock ? 1 : contest->calls;
 
         if (!contest->contestants[i].out) {
-            const double time = tune_engine_time(engine, contest->collective, params_of(&contest->contestants[i]),
+            const double time = tune_engine_time(engine, contest->function, params_of(&contest->contestants[i]),
                                                  contest->bytes, calls);
 
             seconds[TUNE_CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
@@ -279,7 +291,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
                 rc = -1; /* with these all others are compared */
             } else {
                 tune_complain("%s, %zu bytes: a candidate fails, and is left out",
-                              mca_coll_han_collective_names[contest->collective], contest->bytes);
+                              tune_function_name(contest->function, name), contest->bytes);
             }
             continue;
         }
@@ -292,7 +304,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
     return rc;
 }
 
-static struct tune_record record_of(const struct tune_contestant *contestant, int calls)
+static struct tune_record record_of(const struct tune_contest *contest, const struct tune_contestant *contestant)
 {
     struct tune_record record = { .rounds = (int) contestant->series[TUNE_SINGLE].count,
                                   .wrong = 0 < contestant->wrong,
@@ -308,7 +320,10 @@ static struct tune_record record_of(const struct tune_contestant *contestant, in
             record.most.seconds[clock] = fmax(record.most.seconds[clock], series->samples[i]);
         }
     }
-    record.cost = record.median.seconds[TUNE_SINGLE] + calls * record.median.seconds[TUNE_ROW];
+    record.cost = record.median.seconds[TUNE_SINGLE] + contest->calls * record.median.seconds[TUNE_ROW];
+    tune_judge_by(&record.median, contest->clock);
+    tune_judge_by(&record.least, contest->clock);
+    tune_judge_by(&record.most, contest->clock);
     return record;
 }
 
@@ -317,7 +332,7 @@ struct tune_record *tune_contest_records(const struct tune_contest *contest)
     struct tune_record *records = allocate(contest->count, sizeof(*records));
 
     for (long i = 0; i < contest->count; ++i) {
-        records[i] = record_of(&contest->contestants[i], contest->calls);
+        records[i] = record_of(contest, &contest->contestants[i]);
     }
     return records;
 }
@@ -352,15 +367,15 @@ void tune_contest_print(const struct tune_contest *contest, const char *rate, st
     tune_engine_shape(contest->engine, &nodes, &ppn);
     for (long i = 0; i < contest->count; ++i) {
         const struct tune_contestant *contestant = &contest->contestants[i];
-        char text[HAN_CANDIDATE_TEXT];
+        char text[HAN_CANDIDATE_TEXT], name[TUNE_FUNCTION_NAME];
 
         if (contestant->own || 0 == contestant->series[TUNE_SINGLE].count) {
             continue;
         }
         fprintf(table->file, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu,%.1f,%.2f," HAN_VERSION_TEXT "\n", nodes, ppn,
                 tune_engine_in_order(contest->engine) ? "slot" : "node", rate,
-                mca_coll_han_collective_names[contest->collective], contest->bytes,
-                mca_coll_han_candidate_text(contest->collective, &contestant->params, text),
+                tune_function_name(contest->function, name), contest->bytes,
+                mca_coll_han_candidate_text(contest->function.collective, &contestant->params, text),
                 1e6 * tune_series_median(&contestant->series[TUNE_SINGLE]),
                 1e6 * tune_series_median(&contestant->series[TUNE_ROW]), contestant->wrong, contest->calls,
                 contestant->series[TUNE_SINGLE].count, 1e-6 * (double) contestant->predicted.single,

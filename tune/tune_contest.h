@@ -27,9 +27,10 @@ struct tune_contestant {
 
 struct tune_contest {
     struct tune_engine *engine;
-    mca_coll_han_collective_t collective;
+    struct tune_function function;
     size_t bytes;
     int calls;                           /**< in a row */
+    enum tune_clock clock;               /**< that decides; TUNE_CLOCK_COUNT: both */
     struct tune_contestant *contestants; /**< [count]; the first is the fallback */
     long count;
 };
@@ -44,7 +45,7 @@ size_t tune_contest_held(mca_coll_han_collective_t collective, size_t bytes, int
 void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine);
 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
-                       const mca_coll_han_candidates_t *machine, mca_coll_han_collective_t collective, size_t bytes);
+                       const mca_coll_han_candidates_t *machine, struct tune_function function, size_t bytes);
 
 /** Instead of all candidates beside the fallback, these; predicted, too. */
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
@@ -79,10 +80,15 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
  */
 int tune_contest_round(struct tune_contest *contest, int round);
 
+/** Whether a candidate does such a call in another form, too. */
+bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,
+                         mca_coll_han_form_t form);
+
 /** Forgets its times. */
 void tune_contest_forget(struct tune_contestant *contestant);
 
-/** What is known of each: what its rounds have told; before them, what its first call took. [count], to be freed. */
+/** What is known of each, by the clock that decides: what its rounds have told; before them, what its first call took.
+ * [count], to be freed. */
 struct tune_record *tune_contest_records(const struct tune_contest *contest);
 
 /** Who is out there is out; they are freed. */

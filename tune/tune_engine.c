@@ -247,52 +247,74 @@ void tune_engine_task_name(const struct tune_engine *engine, const struct tune_c
 
 /* ---- a run ---- */
 
+/* Calls a function of MPI, or the nonblocking one; its request is the last argument. */
+#define CALL(Name, Iname, ...)                                                                                         \
+    (HAN_BLOCKING == function.form ? MPI_##Name(__VA_ARGS__) : MPI_##Iname(__VA_ARGS__, &request))
+
 /* Floats, but for a broadcast's, of which there may be a few bytes. */
-static int call(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes)
+static int call(struct tune_engine *engine, struct tune_function function, size_t bytes)
 {
     const int count = bytes < sizeof(float) ? 1 : (int) (bytes / sizeof(float));
     const int *counts = engine->counts, *places = engine->counts + engine->size;
     const MPI_Comm comm = engine->comm;
     void *send = engine->send, *recv = engine->recv;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rc;
 
     for (int rank = 0; count != engine->counts[0] && rank < engine->size; ++rank) {
         engine->counts[engine->size - 1 - rank] = count; /* the first one last */
         engine->counts[engine->size + rank] = rank * count;
     }
-    switch (collective) {
+    switch (function.collective) {
     case HAN_BCAST:
-        return MPI_Bcast(recv, (int) bytes, MPI_BYTE, 0, comm);
+        rc = CALL(Bcast, Ibcast, recv, (int) bytes, MPI_BYTE, 0, comm);
+        break;
     case HAN_REDUCE:
-        return MPI_Reduce(send, recv, count, MPI_FLOAT, MPI_SUM, 0, comm);
+        rc = CALL(Reduce, Ireduce, send, recv, count, MPI_FLOAT, MPI_SUM, 0, comm);
+        break;
     case HAN_ALLREDUCE:
-        return MPI_Allreduce(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        rc = CALL(Allreduce, Iallreduce, send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        break;
     case HAN_ALLGATHER:
-        return MPI_Allgather(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+        rc = CALL(Allgather, Iallgather, send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+        break;
     case HAN_ALLGATHERV:
-        return MPI_Allgatherv(send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+        rc = CALL(Allgatherv, Iallgatherv, send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+        break;
     case HAN_REDUCE_SCATTER_BLOCK:
-        return MPI_Reduce_scatter_block(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        rc = CALL(Reduce_scatter_block, Ireduce_scatter_block, send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        break;
     case HAN_REDUCE_SCATTER:
-        return MPI_Reduce_scatter(send, recv, counts, MPI_FLOAT, MPI_SUM, comm);
+        rc = CALL(Reduce_scatter, Ireduce_scatter, send, recv, counts, MPI_FLOAT, MPI_SUM, comm);
+        break;
     case HAN_ALLTOALL:
-        return MPI_Alltoall(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+        rc = CALL(Alltoall, Ialltoall, send, count, MPI_FLOAT, recv, count, MPI_FLOAT, comm);
+        break;
     case HAN_ALLTOALLV:
-        return MPI_Alltoallv(send, counts, places, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+        rc = CALL(Alltoallv, Ialltoallv, send, counts, places, MPI_FLOAT, recv, counts, places, MPI_FLOAT, comm);
+        break;
     case HAN_GATHER:
-        return MPI_Gather(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        rc = CALL(Gather, Igather, send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        break;
     case HAN_GATHERV:
-        return MPI_Gatherv(send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, 0, comm);
+        rc = CALL(Gatherv, Igatherv, send, count, MPI_FLOAT, recv, counts, places, MPI_FLOAT, 0, comm);
+        break;
     case HAN_SCATTER:
-        return MPI_Scatter(send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        rc = CALL(Scatter, Iscatter, send, count, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        break;
     case HAN_SCATTERV:
-        return MPI_Scatterv(send, counts, places, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        rc = CALL(Scatterv, Iscatterv, send, counts, places, MPI_FLOAT, recv, count, MPI_FLOAT, 0, comm);
+        break;
     case HAN_SCAN:
-        return MPI_Scan(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        rc = CALL(Scan, Iscan, send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        break;
     case HAN_EXSCAN:
-        return MPI_Exscan(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        rc = CALL(Exscan, Iexscan, send, recv, count, MPI_FLOAT, MPI_SUM, comm);
+        break;
     default:
-        return MPI_Barrier(comm);
+        rc = CALL(Barrier, Ibarrier, comm);
     }
+    return MPI_SUCCESS == rc ? MPI_Wait(&request, MPI_STATUS_IGNORE) : rc;
 }
 
 int tune_engine_calls(size_t held)
@@ -314,28 +336,27 @@ static void hand_back(struct tune_engine *engine)
 }
 
 /* Calls in a row, which all ranks begin together; seconds of this rank. */
-static double time_calls(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, int calls,
-                         int *rc)
+static double time_calls(struct tune_engine *engine, struct tune_function function, size_t bytes, int calls, int *rc)
 {
     const double begin = start_together(&engine->start);
 
     *rc = MPI_SUCCESS;
     for (int i = 0; i < calls; ++i) {
-        const int code = call(engine, collective, bytes);
+        const int code = call(engine, function, bytes);
 
         *rc = MPI_SUCCESS == *rc ? code : *rc;
     }
     return start_clock() - begin;
 }
 
-double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                        const mca_coll_han_params_t *params, size_t bytes, int calls)
+double tune_engine_time(struct tune_engine *engine, struct tune_function function, const mca_coll_han_params_t *params,
+                        size_t bytes, int calls)
 {
     double seconds;
     int rc;
 
     take_over(engine, params, NULL);
-    seconds = time_calls(engine, collective, bytes, calls, &rc);
+    seconds = time_calls(engine, function, bytes, calls, &rc);
     hand_back(engine);
     return MPI_SUCCESS == rc ? seconds : -1;
 }
@@ -361,7 +382,7 @@ static size_t look_at(const struct tune_engine *engine, struct look look, size_t
 }
 
 /* One call, whose result goes into a buffer. Its seconds; negative where it fails. */
-static double call_into(struct tune_engine *engine, char *result, mca_coll_han_collective_t collective,
+static double call_into(struct tune_engine *engine, char *result, struct tune_function function,
                         const mca_coll_han_params_t *params, size_t bytes, bool whole)
 {
     const struct look look = look_of(engine, whole);
@@ -372,11 +393,11 @@ static double call_into(struct tune_engine *engine, char *result, mca_coll_han_c
         memset(result + i, 0, look_at(engine, look, i));
     }
     memset(result + engine->compared - GUARD, 0, GUARD);
-    if (HAN_BCAST == collective && 0 == engine->rank) {
+    if (HAN_BCAST == function.collective && 0 == engine->rank) {
         memcpy(result, engine->send, bytes);
     }
     engine->recv = result;
-    seconds = tune_engine_time(engine, collective, params, bytes, 1);
+    seconds = tune_engine_time(engine, function, params, bytes, 1);
     engine->recv = recv;
     return seconds;
 }
@@ -395,19 +416,19 @@ static bool is_as_expected(const struct tune_engine *engine, bool whole)
     return 0 == memcmp(engine->expected + end, engine->recv + end, GUARD);
 }
 
-bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, size_t held)
+bool tune_engine_expect(struct tune_engine *engine, struct tune_function function, size_t bytes, size_t held)
 {
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
     engine->compared = held + GUARD;
-    return 0 <= call_into(engine, engine->expected, collective, &fallback, bytes, true);
+    return 0 <= call_into(engine, engine->expected, function, &fallback, bytes, true);
 }
 
-bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                       const mca_coll_han_params_t *params, size_t bytes, bool whole, double *seconds)
+bool tune_engine_right(struct tune_engine *engine, struct tune_function function, const mca_coll_han_params_t *params,
+                       size_t bytes, bool whole, double *seconds)
 {
-    *seconds = call_into(engine, engine->recv, collective, params, bytes, whole);
-    return 0 <= *seconds && (is_as_expected(engine, whole) || (HAN_EXSCAN == collective && 0 == engine->rank));
+    *seconds = call_into(engine, engine->recv, function, params, bytes, whole);
+    return 0 <= *seconds && (is_as_expected(engine, whole) || (HAN_EXSCAN == function.collective && 0 == engine->rank));
 }
 
 /* The leaders' steps, one behind the other. */
@@ -447,6 +468,7 @@ static void sum_up(const struct tune_engine *engine, struct tune_result *result)
 void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
 {
     mca_coll_han_watch_t watch = { .steps = engine->steps, .room = TUNE_MOST_STEPS };
+    const struct tune_function function = { .collective = run->config.collective, .form = run->form };
     mca_coll_han_params_t params = run->config.params;
     const int calls = 0 < run->calls ? run->calls : 1;
     struct report report = { .steady = -1 };
@@ -458,7 +480,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
         params.algorithm = HAN_FALLBACK;
     }
     take_over(engine, TUNE_BUILTIN == run->kind ? NULL : &params, TUNE_TASK == run->kind ? &watch : NULL);
-    report.seconds = time_calls(engine, run->config.collective, run->bytes, calls, &rc) / calls;
+    report.seconds = time_calls(engine, function, run->bytes, calls, &rc) / calls;
     report.rc = rc;
     hand_back(engine);
     if (TUNE_TASK == run->kind) {

@@ -21,6 +21,7 @@ enum { TUNE_MOST_STEPS = 256 };
 struct tune_run {
     enum tune_kind kind;
     struct tune_config config; /**< of TUNE_BUILTIN and TUNE_FALLBACK the collective */
+    mca_coll_han_form_t form;
     size_t bytes;
     int calls;  /**< in a row, of which the mean counts; 0: one */
     bool steps; /**< the steps of all leaders are wanted */
@@ -85,14 +86,14 @@ void tune_engine_task_name(const struct tune_engine *engine, const struct tune_c
 int tune_engine_calls(size_t held);
 
 /**
- * Runs calls in a row; all ranks start together.
+ * Runs calls in a row, each until it is complete; all ranks start together.
  *
  * @param params NULL: by HAN's own choice
  * @param bytes of the message, or of a block; a multiple of 4
  * @returns seconds of this rank; negative where a call fails
  */
-double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                        const mca_coll_han_params_t *params, size_t bytes, int calls);
+double tune_engine_time(struct tune_engine *engine, struct tune_function function, const mca_coll_han_params_t *params,
+                        size_t bytes, int calls);
 
 /**
  * Runs the fallback's call: its result is what tune_engine_right() expects.
@@ -100,7 +101,7 @@ double tune_engine_time(struct tune_engine *engine, mca_coll_han_collective_t co
  * @param held bytes of the larger of a rank's buffers
  * @returns whether the call did not fail
  */
-bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t collective, size_t bytes, size_t held);
+bool tune_engine_expect(struct tune_engine *engine, struct tune_function function, size_t bytes, size_t held);
 
 /**
  * Runs the call that tune_engine_expect() ran, by other parameters.
@@ -109,8 +110,8 @@ bool tune_engine_expect(struct tune_engine *engine, mca_coll_han_collective_t co
  * @param seconds gets those of this rank
  * @returns whether this rank has the same from both, and nothing behind it
  */
-bool tune_engine_right(struct tune_engine *engine, mca_coll_han_collective_t collective,
-                       const mca_coll_han_params_t *params, size_t bytes, bool whole, double *seconds);
+bool tune_engine_right(struct tune_engine *engine, struct tune_function function, const mca_coll_han_params_t *params,
+                       size_t bytes, bool whole, double *seconds);
 
 /** What HAN's cost model takes a call to last; false where there is no model of this machine. */
 bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,

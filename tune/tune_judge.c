@@ -39,6 +39,13 @@ static double behind_by_both(const struct tune_times *times, const struct tune_t
     return least;
 }
 
+void tune_judge_by(struct tune_times *times, enum tune_clock clock)
+{
+    for (int other = 0; other < TUNE_CLOCK_COUNT && TUNE_CLOCK_COUNT != clock; ++other) {
+        times->seconds[other] = times->seconds[clock];
+    }
+}
+
 double tune_judge_mean(const struct tune_times *times)
 {
     return sqrt(times->seconds[TUNE_SINGLE] * times->seconds[TUNE_ROW]);
@@ -65,8 +72,7 @@ static struct tune_times best_of(const struct tune_record *records, long count)
     return best;
 }
 
-/* Whether it is not clearly slower than the fallback. */
-static bool may_win(const struct tune_record *record, const struct tune_record *fallback)
+bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback)
 {
     return !record->wrong && !record->out && TUNE_WORTH >= behind(&record->median, &fallback->median);
 }
@@ -77,7 +83,7 @@ long tune_judge_winner(const struct tune_record *records, long count)
     long winner = 0;
 
     for (long i = 1; i < count; ++i) {
-        if (may_win(&records[i], &records[0])
+        if (tune_judge_may_win(&records[i], &records[0])
             && behind(&records[i].median, &best) < behind(&records[winner].median, &best)) {
             winner = i;
         }
@@ -89,7 +95,7 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
 {
     const struct tune_times best = best_of(records, count);
 
-    return may_win(&records[one], &records[0])
+    return tune_judge_may_win(&records[one], &records[0])
            && behind(&records[one].median, &best) <= TIE * behind(&records[winner].median, &best);
 }
 

@@ -86,8 +86,7 @@ static bool ends_here(const struct tune_choice *choice)
 
 /* What stands before the bytes, and behind them. */
 struct input {
-    char shape[TUNE_TEXT];
-    const char *calls;
+    char shape[TUNE_TEXT], calls[TUNE_TEXT];
 };
 
 /* A line without its end; most of 0: for all bytes; of SIZE_MAX: for all from the least on. */
@@ -106,7 +105,7 @@ static void add_rule(struct tune_text *text, const struct input *input, size_t l
     tune_text_add(text, "%s : %s", input->calls, what);
 }
 
-/* The rules of one collective. */
+/* The rules of one function. */
 static void add_rules(struct tune_text *text, const struct tune_choice *choices, const struct tune_choice *end,
                       const struct input *input)
 {
@@ -134,7 +133,18 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
 }
 
 /* The nearest rule decides (docs/rules.md): these begin four times as far away, and so are nearer from twice on. */
-void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective_t *collectives, int count,
+/* Whether an earlier one has the same collective. */
+static bool is_there(const struct tune_function *functions, int place)
+{
+    int i = 0;
+
+    while (i < place && functions[i].collective != functions[place].collective) {
+        ++i;
+    }
+    return i < place;
+}
+
+void tune_output_elsewhere(struct tune_text *text, const struct tune_function *functions, int count,
                            struct tune_range nodes, struct tune_range ppn)
 {
     enum { FAR = 4 };
@@ -143,8 +153,11 @@ void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective
         text, "\n# Where nodes or ranks per node are more than twice as many as were measured, or less than half, HAN "
               "chooses by itself.\n");
     for (int i = 0; i < count; ++i) {
-        const char *name = mca_coll_han_collective_names[collectives[i]];
+        const char *name = mca_coll_han_collective_names[functions[i].collective];
 
+        if (is_there(functions, i)) {
+            continue;
+        }
         tune_text_add(text, "%-9s nodes=%d- ppn=* bytes=* : algorithm=auto\n", name, FAR * nodes.most);
         tune_text_add(text, "%-9s nodes=* ppn=%d- bytes=* : algorithm=auto\n", name, FAR * ppn.most);
         if (FAR <= nodes.least) {
@@ -159,14 +172,19 @@ void tune_output_elsewhere(struct tune_text *text, const mca_coll_han_collective
 void tune_output_rules(struct tune_text *text, const struct tune_choice *choices, long count,
                        const struct tune_shape *shape)
 {
-    struct input input
-        = { .calls = shape->in_order ? " form=blocking order=consecutive" : " form=blocking order=scattered" };
+    struct input input;
 
     for (long first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && choices[end].collective == choices[first].collective; ++end) {
+        const struct tune_function function = choices[first].function;
+
+        for (end = first + 1;
+             end < count && tune_function_place(choices[end].function) == tune_function_place(function); ++end) {
         }
         snprintf(input.shape, sizeof(input.shape), "%-9s nodes=%d ppn=%d",
-                 mca_coll_han_collective_names[choices[first].collective], shape->nodes, shape->ppn);
+                 mca_coll_han_collective_names[function.collective], shape->nodes, shape->ppn);
+        snprintf(input.calls, sizeof(input.calls), " form=%s order=%s",
+                 HAN_NONBLOCKING == function.form ? "nonblocking" : "blocking",
+                 shape->in_order ? "consecutive" : "scattered");
         tune_text_add(text, "\n");
         add_rules(text, &choices[first], &choices[end], &input);
     }

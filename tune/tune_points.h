@@ -11,11 +11,12 @@
 
 /** How it is measured. */
 struct tune_way {
-    bool exhaustive;  /**< every message size by itself; else by tasks */
-    int least, most;  /**< repetitions */
-    double precision; /**< of the median: half its confidence interval, as a part of it */
-    double deadline;  /**< MPI_Wtime; nothing is begun after it */
-    bool quiet;       /**< no progress */
+    bool exhaustive;       /**< every message size by itself; else by tasks */
+    int least, most;       /**< repetitions */
+    double precision;      /**< of the median: half its confidence interval, as a part of it */
+    enum tune_clock clock; /**< of a race and a validation: that decides; TUNE_CLOCK_COUNT: both */
+    double deadline;       /**< MPI_Wtime; nothing is begun after it */
+    bool quiet;            /**< no progress */
 };
 
 /** Tasks, or a message. */

@@ -28,6 +28,18 @@ enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */ };
 #define ROW_SECONDS 0.1
 enum { CHECK_LEAST = 8, ROUND_LEAST = 3, CALLS_LEAST = 2 };
 
+/*
+ * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
+ * and nobody else starts.
+ */
+enum { LIKELY = 4 };
+struct likely {
+    mca_coll_han_collective_t collective;
+    size_t bytes;
+    long count;
+    mca_coll_han_params_t params[LIKELY];
+};
+
 struct race {
     struct tune_engine *engine;
     const struct tune_space *space;
@@ -37,10 +49,12 @@ struct race {
     int ranks;
     struct tune_choice *choices; /* [room] */
     long count, room;
+    struct likely *likely; /* [likely_count] */
+    long likely_count;
     double begin, told; /* seconds */
-    int collective;     /* that is raced now: its place in the space */
+    int function;       /* that is raced now: its place in the space */
     bool late;          /* there was no time for all sizes of it */
-    int left_out;       /* collectives of which that is so */
+    int left_out;       /* functions of which that is so */
 };
 
 size_t tune_race_memory(const struct tune_space *space)
@@ -72,8 +86,8 @@ static void tell(struct race *race, const struct tune_contest *contest)
 {
     enum { TELL_SECONDS = 2 };
     const double now = MPI_Wtime(), passed = now - race->begin;
-    const int all = race->space->collective_count;
-    char bytes[32], time[32], left[32];
+    const int all = race->space->function_count;
+    char bytes[32], time[32], left[32], name[TUNE_FUNCTION_NAME];
 
     if (NULL == race->log || race->way->quiet || now < race->told + TELL_SECONDS) {
         return;
@@ -81,16 +95,18 @@ static void tell(struct race *race, const struct tune_contest *contest)
     race->told = now;
     tune_bytes_text(contest->bytes, bytes);
     tune_time_text(passed, time);
-    tune_time_text(passed * (all - race->collective) / (race->collective + 1), left);
-    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->collective + 1, all,
-            mca_coll_han_collective_names[contest->collective], bytes, time, left);
+    tune_time_text(passed * (all - race->function) / (race->function + 1), left);
+    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->function + 1, all,
+            tune_function_name(contest->function, name), bytes, time, left);
 }
 
 static void check(struct tune_contest *contest, const struct tune_check *how)
 {
+    char name[TUNE_FUNCTION_NAME];
+
     if (0 < tune_contest_check(contest, how)) {
         tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
-                      mca_coll_han_collective_names[contest->collective], contest->bytes);
+                      tune_function_name(contest->function, name), contest->bytes);
     }
 }
 
@@ -147,6 +163,95 @@ static int confirm(struct race *race, struct tune_contest *contest, long winner)
     return rc;
 }
 
+/* ---- what is likely to be fast in another form ---- */
+
+/* Keeps it sorted by seconds. */
+static void add_likely(struct likely *likely, double times[LIKELY], const mca_coll_han_params_t *params, double seconds)
+{
+    long place = likely->count;
+
+    if (LIKELY == place && seconds >= times[place - 1]) {
+        return;
+    }
+    place -= LIKELY == place;
+    for (; 0 < place && seconds < times[place - 1]; --place) {
+        times[place] = times[place - 1];
+        likely->params[place] = likely->params[place - 1];
+    }
+    times[place] = seconds;
+    likely->params[place] = *params;
+    likely->count += LIKELY > likely->count;
+}
+
+static void keep_likely(struct race *race, const struct tune_contest *contest)
+{
+    struct likely likely = { .collective = contest->function.collective, .bytes = contest->bytes };
+    struct tune_record *records;
+    double times[LIKELY];
+
+    if (HAN_BLOCKING != contest->function.form) {
+        return;
+    }
+    records = tune_contest_records(contest);
+    for (long i = 1; i < contest->count - 1; ++i) {
+        if (0 < records[i].rounds && !records[i].wrong
+            && tune_contest_serves(contest, &race->machine, i, HAN_NONBLOCKING)) {
+            add_likely(&likely, times, &contest->contestants[i].params, tune_judge_mean(&records[i].median));
+        }
+    }
+    free(records);
+    race->likely = realloc(race->likely, (size_t) (race->likely_count + 1) * sizeof(likely));
+    tune_contest_need(NULL != race->likely);
+    race->likely[race->likely_count++] = likely;
+}
+
+/* That of the nearest size, where there is one. */
+static const struct likely *find_likely(const struct race *race, const struct tune_contest *contest)
+{
+    const struct likely *nearest = NULL;
+    double least = INFINITY;
+
+    for (long i = 0; i < race->likely_count; ++i) {
+        const struct likely *likely = &race->likely[i];
+        const double far = fabs(log((double) (1 + likely->bytes) / (double) (1 + contest->bytes)));
+
+        if (likely->collective == contest->function.collective && 0 < likely->count && far < least) {
+            nearest = likely;
+            least = far;
+        }
+    }
+    return nearest;
+}
+
+static bool is_likely(const struct likely *likely, const mca_coll_han_params_t *params)
+{
+    char text[HAN_CANDIDATE_TEXT], other[HAN_CANDIDATE_TEXT];
+    long k = 0;
+
+    mca_coll_han_candidate_text(likely->collective, params, text);
+    while (k < likely->count
+           && 0 != strcmp(text, mca_coll_han_candidate_text(likely->collective, &likely->params[k], other))) {
+        ++k;
+    }
+    return k < likely->count;
+}
+
+/* Of a nonblocking call: who has not been fast in blocking ones is out, where anybody has. */
+static void leave_to_likely(const struct race *race, struct tune_contest *contest)
+{
+    const struct likely *likely = HAN_BLOCKING == contest->function.form ? NULL : find_likely(race, contest);
+    bool any = false;
+
+    for (long i = 1; i < contest->count - 1 && NULL != likely; ++i) {
+        any = any || is_likely(likely, &contest->contestants[i].params);
+    }
+    for (long i = 1; i < contest->count - 1 && any; ++i) {
+        struct tune_contestant *contestant = &contest->contestants[i];
+
+        contestant->out = contestant->out || !is_likely(likely, &contestant->params);
+    }
+}
+
 static void add_choice(struct race *race, const struct tune_choice *choice, long place)
 {
     if (race->count == race->room) {
@@ -164,8 +269,13 @@ static const char *text_of(const struct tune_contest *contest, long one, char te
     char candidate[HAN_CANDIDATE_TEXT];
 
     snprintf(text, TUNE_TEXT, "algorithm=%s",
-             mca_coll_han_candidate_text(contest->collective, &contest->contestants[one].params, candidate));
+             mca_coll_han_candidate_text(contest->function.collective, &contest->contestants[one].params, candidate));
     return text;
+}
+
+static bool is_of(const struct tune_choice *choice, struct tune_function function)
+{
+    return tune_function_place(function) == tune_function_place(choice->function);
 }
 
 /* The winner; where what a neighbouring size has chosen could as well be it, that: there are fewer rules. */
@@ -177,7 +287,7 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
 
     for (long next = place - 1; next <= place; ++next) {
         const bool there = 0 <= next && next < race->count && race->choices[next].found
-                           && race->choices[next].config.collective == contest->collective;
+                           && is_of(&race->choices[next], contest->function);
 
         for (long i = 1; i < own && there; ++i) {
             if (tune_judge_ties(records, own, i, winner)
@@ -202,7 +312,8 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
             return -1;
         }
         records = tune_contest_records(contest);
-        used = !records[used].wrong && tune_judge_beats(&records[used].median, &records[own].median)
+        used = tune_judge_may_win(&records[used], &records[0])
+                       && tune_judge_beats(&records[used].median, &records[own].median)
                        && tune_judge_mean(&records[used].median) <= tune_judge_mean(&records[0].median)
                    ? used
                    : 0;
@@ -211,8 +322,8 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
     choice->measured = choice->estimate = tune_judge_mean(&records[used].median);
     choice->builtin = tune_judge_mean(&records[own].median);
     choice->fallback = tune_judge_mean(&records[0].median);
-    choice->config
-        = (struct tune_config){ .collective = contest->collective, .params = contest->contestants[used].params };
+    choice->config = (struct tune_config){ .collective = contest->function.collective,
+                                           .params = contest->contestants[used].params };
     text_of(contest, used, choice->text);
     free(records);
     return 0;
@@ -246,7 +357,7 @@ static bool is_kept(const struct race *race, struct tune_choice *choice)
 
     if (NULL != race->log) {
         kept = tune_choices_find(race->log->kept, race->log->kept_count, race->space->nodes, race->space->ppn,
-                                 choice->collective, choice->bytes);
+                                 choice->function, choice->bytes);
     }
     there = NULL != kept;
     MPI_Bcast(&there, 1, MPI_INT, 0, tune_engine_comm(race->engine));
@@ -273,10 +384,12 @@ static void note(struct race *race, const struct tune_choice *choice)
  *
  * @returns 0; 1 where there is no time; -1 after an error, which has been told
  */
-static int race_at(struct race *race, mca_coll_han_collective_t collective, size_t bytes, long place)
+static int race_at(struct race *race, struct tune_function function, size_t bytes, long place)
 {
-    struct tune_choice choice = { .collective = collective, .bytes = bytes };
+    const mca_coll_han_collective_t collective = function.collective;
+    struct tune_choice choice = { .function = function, .bytes = bytes };
     struct tune_contest contest;
+    char name[TUNE_FUNCTION_NAME];
     int rc;
 
     if (is_kept(race, &choice)) {
@@ -287,22 +400,27 @@ static int race_at(struct race *race, mca_coll_han_collective_t collective, size
         race->late = true;
         return 1;
     }
-    tune_contest_open(&contest, race->engine, &race->machine, collective,
+    tune_contest_open(&contest, race->engine, &race->machine, function,
                       knows_bytes(collective) ? bytes : within_memory(race, collective, HAN_CHOICE_UNKNOWN));
+    contest.clock = race->way->clock;
     tune_contest_add_own(&contest);
     tune_contest_leave_out(&contest, HOPELESS);
+    leave_to_likely(race, &contest);
     check(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
     shorten_rows(&contest);
     rc = hold(race, &contest);
     if (0 == rc && NULL != race->log) {
         tune_contest_print(&contest, "-", &race->log->table);
     }
-    rc = 0 == rc ? choose(race, &contest, &choice, place) : rc;
+    if (0 == rc) {
+        keep_likely(race, &contest);
+        rc = choose(race, &contest, &choice, place);
+    }
     if (0 == rc) {
         note(race, &choice);
         add_choice(race, &choice, place);
     } else {
-        tune_complain("%s, %zu bytes: a call failed", mca_coll_han_collective_names[collective], bytes);
+        tune_complain("%s, %zu bytes: a call failed", tune_function_name(function, name), bytes);
     }
     tune_contest_close(&contest);
     return rc;
@@ -329,7 +447,7 @@ static long bisect(struct race *race, long place)
     if (alike(low, high) || between >= high->bytes) {
         return 0;
     }
-    rc = race_at(race, low->collective, between, place + 1);
+    rc = race_at(race, low->function, between, place + 1);
     if (0 != rc) {
         return 0 > rc ? -1 : 0;
     }
@@ -338,25 +456,27 @@ static long bisect(struct race *race, long place)
     return 0 > second ? -1 : first + 1 + second;
 }
 
-static int race_collective(struct race *race, mca_coll_han_collective_t collective)
+static int race_function(struct race *race, struct tune_function function)
 {
+    const mca_coll_han_collective_t collective = function.collective;
     const long begin = race->count;
     const size_t least = race->space->least_bytes;
+    char name[TUNE_FUNCTION_NAME];
     size_t most;
     int rc = 0;
 
     if (HAN_BARRIER == collective || !knows_bytes(collective)) {
-        return 0 > race_at(race, collective, 0, race->count) ? -1 : 0;
+        return 0 > race_at(race, function, 0, race->count) ? -1 : 0;
     }
     if (!fits(race, collective, least)) {
         tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
-                      mca_coll_han_collective_names[collective], least, race->ranks, tune_race_memory(race->space));
+                      tune_function_name(function, name), least, race->ranks, tune_race_memory(race->space));
         return 0;
     }
     most = within_memory(race, collective, race->space->most_bytes);
     for (size_t bytes = least; 0 == rc && (begin == race->count || race->choices[race->count - 1].bytes < most);
          bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
-        rc = race_at(race, collective, bytes, race->count);
+        rc = race_at(race, function, bytes, race->count);
     }
     if (0 > rc) {
         return -1;
@@ -402,15 +522,17 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
     race.told = race.begin;
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
     tune_contest_machine(engine, &race.machine);
-    for (race.collective = 0; race.collective < space->collective_count; ++race.collective) {
+    for (race.function = 0; race.function < space->function_count; ++race.function) {
         race.late = false;
-        if (0 != race_collective(&race, space->collectives[race.collective])) {
+        if (0 != race_function(&race, space->functions[race.function])) {
             free(race.choices);
+            free(race.likely);
             return -1;
         }
         race.left_out += race.late;
     }
     end(&race);
+    free(race.likely);
     *choices = race.choices;
     return race.count;
 }

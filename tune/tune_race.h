@@ -21,17 +21,17 @@ struct tune_race_log {
     const char *folder;      /**< of choices.csv */
     struct tune_kept *kept;  /**< [kept_count] */
     long kept_count;
-    int left_out; /**< collectives for which there was no time, or not for all their sizes */
+    int left_out; /**< functions for which there was no time, or not for all their sizes */
 };
 
 /**
  * Races. Collective; every rank decides alike.
  *
- * @param space its collectives, nodes, ppn, and sizes; of blocks, those of all ranks together are at most
+ * @param space its functions, nodes, ppn, and sizes; of blocks, those of all ranks together are at most
  *              tune_race_memory()
  * @param way   most: rounds; deadline; quiet
  * @param log   NULL on other ranks than 0
- * @param choices gets memory, to be freed: of each collective by ascending sizes
+ * @param choices gets memory, to be freed: of each function by ascending sizes
  * @returns how many choices there are; -1 after an error, which has been told
  */
 long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,

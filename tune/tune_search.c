@@ -177,8 +177,8 @@ static void after_round(void *context)
 {
     struct search *search = context;
 
-    for (int i = 0; search->space->heuristics && i < search->space->collective_count; ++i) {
-        give_up(search, search->space->collectives[i]);
+    for (int i = 0; search->space->heuristics && i < search->space->function_count; ++i) {
+        give_up(search, search->space->functions[i].collective);
     }
 }
 
@@ -186,8 +186,8 @@ static void after_round(void *context)
 
 static int add_references(struct search *search)
 {
-    for (int i = 0; i < search->space->collective_count; ++i) {
-        const struct tune_config config = { .collective = search->space->collectives[i] };
+    for (int i = 0; i < search->space->function_count; ++i) {
+        const struct tune_config config = { .collective = search->space->functions[i].collective };
 
         for (int number = 0; number < message_count(search, config.collective); ++number) {
             const size_t bytes = message(search, config.collective, number);
@@ -329,9 +329,9 @@ static int add_points(struct search *search, struct candidate *candidate)
 
 static int add_candidates(struct search *search)
 {
-    for (int i = 0; i < search->space->collective_count; ++i) {
+    for (int i = 0; i < search->space->function_count; ++i) {
         struct tune_config *configs = NULL;
-        const long count = tune_space_make(search->space, search->space->collectives[i], &configs);
+        const long count = tune_space_make(search->space, search->space->functions[i].collective, &configs);
         struct candidate *candidates
             = realloc(search->candidates, (size_t) (search->candidate_count + count + 1) * sizeof(*candidates));
         long first;
@@ -447,7 +447,7 @@ static void judge(const struct tune_points *points, struct tune_choice *choice, 
 static int contest(struct search *search, struct tune_choice *choice, int number)
 {
     struct tune_points *points = &search->points;
-    const struct tune_config reference = { .collective = choice->collective };
+    const struct tune_config reference = { .collective = choice->function.collective };
     /* What goes without HAN decides nothing: it was measured at the beginning. */
     const long fallback = tune_points_message(points, TUNE_FALLBACK, &reference, choice->bytes);
     long ways[1 + FINALISTS] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes) };
@@ -458,7 +458,7 @@ static int contest(struct search *search, struct tune_choice *choice, int number
 
     while (count < FINALISTS) {
         double seconds;
-        const long found = best(search, choice->collective, number, above, &seconds);
+        const long found = best(search, choice->function.collective, number, above, &seconds);
 
         if (-1 == found) {
             break;
@@ -500,7 +500,7 @@ static int contest(struct search *search, struct tune_choice *choice, int number
 static int confirm(struct search *search, struct tune_choice *choice)
 {
     struct tune_points *points = &search->points;
-    const struct tune_config reference = { .collective = choice->collective };
+    const struct tune_config reference = { .collective = choice->function.collective };
     const long ways[2] = { tune_points_message(points, TUNE_BUILTIN, &reference, choice->bytes),
                            tune_points_message(points, TUNE_WHOLE, &choice->config, choice->bytes) };
     bool all;
@@ -517,17 +517,17 @@ static int confirm(struct search *search, struct tune_choice *choice)
 
 static long choose(struct search *search, struct tune_choice **choices)
 {
-    const size_t room = (size_t) search->space->collective_count * MOST_MESSAGES;
+    const size_t room = (size_t) search->space->function_count * MOST_MESSAGES;
     struct tune_choice *made = calloc(room, sizeof(*made));
     long count = 0;
 
     *choices = made;
-    for (int i = 0; NULL != made && i < search->space->collective_count; ++i) {
-        for (int number = 0; number < message_count(search, search->space->collectives[i]); ++number) {
+    for (int i = 0; NULL != made && i < search->space->function_count; ++i) {
+        for (int number = 0; number < message_count(search, search->space->functions[i].collective); ++number) {
             struct tune_choice *choice = &made[count++];
 
-            choice->collective = search->space->collectives[i];
-            choice->bytes = message(search, choice->collective, number);
+            choice->function = search->space->functions[i];
+            choice->bytes = message(search, choice->function.collective, number);
             if (0 != contest(search, choice, number)) {
                 return -1;
             }

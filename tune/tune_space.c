@@ -34,6 +34,37 @@ static const struct row *row_of(const struct tune_config *config)
     return &other;
 }
 
+int tune_function_place(struct tune_function function)
+{
+    return (HAN_NONBLOCKING == function.form ? HAN_COLLECTIVE_COUNT : 0) + (int) function.collective;
+}
+
+struct tune_function tune_function_at(int place)
+{
+    return (struct tune_function){ .collective = (mca_coll_han_collective_t) (place % HAN_COLLECTIVE_COUNT),
+                                   .form = place < HAN_COLLECTIVE_COUNT ? HAN_BLOCKING : HAN_NONBLOCKING };
+}
+
+const char *tune_function_name(struct tune_function function, char name[TUNE_FUNCTION_NAME])
+{
+    snprintf(name, TUNE_FUNCTION_NAME, "%s%s", HAN_NONBLOCKING == function.form ? "i" : "",
+             mca_coll_han_collective_names[function.collective]);
+    return name;
+}
+
+bool tune_function_find(const char *name, struct tune_function *function)
+{
+    for (int place = 0; place < TUNE_FUNCTION_COUNT; ++place) {
+        char own[TUNE_FUNCTION_NAME];
+
+        *function = tune_function_at(place);
+        if (0 == strcmp(name, tune_function_name(*function, own))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool tune_space_has(mca_coll_han_collective_t collective)
 {
     for (int i = 0; i < ROW_COUNT; ++i) {
