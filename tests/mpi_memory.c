@@ -46,8 +46,6 @@ static struct {
     size_t bytes; /* that all of them have asked for */
 } fault;
 
-static long selected; /* communicators that got modules, or should have */
-
 static bool is_ours(const void *code)
 {
     static const char *const components[] = { "mca_coll_solo", "mca_coll_han", "mca_coll_adapt" };
@@ -99,12 +97,15 @@ IN_PLACE_OF_THE_LIBRARYS void *realloc(void *memory, size_t bytes)
 
 /* Called when the communicator's other ranks have their modules, or will have them. A leader makes that of its node
  * first, then that of all leaders. */
+#ifndef __SANITIZE_THREAD__ /* there Open MPI is in the program, see sanitize.sh */
 IN_PLACE_OF_THE_LIBRARYS int mca_coll_base_comm_select(MPI_Comm comm)
 {
+    static long selected; /* communicators that got modules, or should have */
     int (*const theirs)(MPI_Comm) = (int (*)(MPI_Comm)) dlsym(RTLD_NEXT, "mca_coll_base_comm_select");
 
     return fault.armed && ++selected == level ? MPI_ERR_INTERN : theirs(comm);
 }
+#endif
 
 /* ---- calls ---- */
 
