@@ -108,6 +108,15 @@ t_processors() {
         awk -F- '{ for (i = $1; i <= (NF > 1 ? $2 : $1); ++i) { print i } }'
 }
 
+# Writes a program that runs another one on one of the first two processors, by its rank.
+t_bind_each() {                     # t_bind_each FILE
+    local -a processors
+    mapfile -t processors < <(t_processors)
+    printf '#!/bin/sh\n[ $((OMPI_COMM_WORLD_RANK %% 2)) = 0 ] && own=%s || own=%s\nexec taskset --cpu-list $own "$@"\n' \
+        "${processors[@]:0:2}" >"$1"
+    chmod 755 "$1"
+}
+
 t_skip() {                          # t_skip BEHAVIOUR REASON
     count=$((count + 1))
     echo "ok $count - $1 # SKIP $2"

@@ -134,11 +134,8 @@ test_machine_measured() {           # test_machine_measured OPTIONS...
 
 # Each rank has a processor of its own, by something else than the runtime: together they have both.
 test_bound_by_others() {
-    local -a processors wrapper=("$tmp/its_own" "${wrapper[@]}")
-    mapfile -t processors < <(t_processors)
-    printf '#!/bin/sh\n[ $((OMPI_COMM_WORLD_RANK %% 2)) = 0 ] && own=%s || own=%s\nexec taskset --cpu-list $own "$@"\n' "${processors[@]:0:2}" \
-        >"$tmp/its_own"
-    chmod 755 "$tmp/its_own"
+    local -a wrapper=("$tmp/its_own" "${wrapper[@]}")
+    t_bind_each "$tmp/its_own"
     run --mca coll_han_verbose 1 -- && said '^cores node 2 '
 }
 

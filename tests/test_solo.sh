@@ -246,8 +246,7 @@ test_bound() {                      # test_bound YES|NO OPTION...: for two ranks
 # By something else than the runtime, as by Slurm or numactl: nobody tells that what a rank may use is its own.
 test_bound_by_others() {
     local -a binding=(--bind-to none)
-    printf '#!/bin/sh\n[ "$OMPI_COMM_WORLD_LOCAL_RANK" = 0 ] && own=%s || own=%s\nexec taskset --cpu-list $own "$@"\n' "$1" "$2" >"$tmp/its_own"
-    chmod 755 "$tmp/its_own"
+    t_bind_each "$tmp/its_own"
     run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$tmp/its_own" "$build/tests/mpi_check" --solo --calls 5 && all_right &&
         crowded no MPI_COMM_WORLD
 }
@@ -378,8 +377,7 @@ if ((${#processors[@]} > 1)); then
     t_check_all "two ranks with the time of two processors are not" test_quota '200000 100000' no
     t_check_all "two ranks on two processors are not" test_processors "${processors[0]},${processors[1]}" no
     t_check "two ranks bound to a core each are not" test_bound no --bind-to core
-    t_check "two ranks that something else has bound to a processor each are not" \
-        test_bound_by_others "${processors[0]}" "${processors[1]}"
+    t_check "two ranks that something else has bound to a processor each are not" test_bound_by_others
     t_check "two jobs with two ranks each on two processors are" test_two_jobs "${processors[0]},${processors[1]}"
 else
     t_skip "ranks with a processor each" "one processor"
