@@ -196,7 +196,6 @@ static void judge(const struct point *point, struct summary *summary, bool all)
     static const char *const clock_names[] = { "single", "row" };
     const struct candidate *const both
         = &point->candidates[mca_coll_han_pick(point->times, point->count, point->times[0])];
-
     char name[TUNE_FUNCTION_NAME];
 
     ++summary->points;

@@ -168,6 +168,8 @@ int tune_function_place(struct tune_function function);
 
 struct tune_function tune_function_at(int place);
 
+bool tune_function_is(struct tune_function one, struct tune_function other);
+
 /** "bcast", "ibcast". Returns name. */
 const char *tune_function_name(struct tune_function function, char name[TUNE_FUNCTION_NAME]);
 

@@ -98,7 +98,7 @@ const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long c
 {
     for (long i = 0; i < count; ++i) {
         if (kept[i].nodes == nodes && kept[i].ppn == ppn && kept[i].choice.bytes == bytes
-            && tune_function_place(function) == tune_function_place(kept[i].choice.function)) {
+            && tune_function_is(function, kept[i].choice.function)) {
             return &kept[i].choice;
         }
     }

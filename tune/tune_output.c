@@ -133,21 +133,11 @@ static void add_rules(struct tune_text *text, const struct tune_choice *choices,
 }
 
 /* The nearest rule decides (docs/rules.md): these begin four times as far away, and so are nearer from twice on. */
-/* Whether an earlier one has the same collective. */
-static bool is_there(const struct tune_function *functions, int place)
-{
-    int i = 0;
-
-    while (i < place && functions[i].collective != functions[place].collective) {
-        ++i;
-    }
-    return i < place;
-}
-
 void tune_output_elsewhere(struct tune_text *text, const struct tune_function *functions, int count,
                            struct tune_range nodes, struct tune_range ppn)
 {
     enum { FAR = 4 };
+    uint64_t told = 0; /* collectives, as bits: both forms have the same lines */
 
     tune_text_add(
         text, "\n# Where nodes or ranks per node are more than twice as many as were measured, or less than half, HAN "
@@ -155,9 +145,10 @@ void tune_output_elsewhere(struct tune_text *text, const struct tune_function *f
     for (int i = 0; i < count; ++i) {
         const char *name = mca_coll_han_collective_names[functions[i].collective];
 
-        if (is_there(functions, i)) {
+        if (0 != (told >> functions[i].collective & 1)) {
             continue;
         }
+        told |= UINT64_C(1) << functions[i].collective;
         tune_text_add(text, "%-9s nodes=%d- ppn=* bytes=* : algorithm=auto\n", name, FAR * nodes.most);
         tune_text_add(text, "%-9s nodes=* ppn=%d- bytes=* : algorithm=auto\n", name, FAR * ppn.most);
         if (FAR <= nodes.least) {
@@ -177,8 +168,7 @@ void tune_output_rules(struct tune_text *text, const struct tune_choice *choices
     for (long first = 0, end; first < count; first = end) {
         const struct tune_function function = choices[first].function;
 
-        for (end = first + 1;
-             end < count && tune_function_place(choices[end].function) == tune_function_place(function); ++end) {
+        for (end = first + 1; end < count && tune_function_is(choices[end].function, function); ++end) {
         }
         snprintf(input.shape, sizeof(input.shape), "%-9s nodes=%d ppn=%d",
                  mca_coll_han_collective_names[function.collective], shape->nodes, shape->ppn);

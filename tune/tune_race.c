@@ -273,11 +273,6 @@ static const char *text_of(const struct tune_contest *contest, long one, char te
     return text;
 }
 
-static bool is_of(const struct tune_choice *choice, struct tune_function function)
-{
-    return tune_function_place(function) == tune_function_place(choice->function);
-}
-
 /* The winner; where what a neighbouring size has chosen could as well be it, that: there are fewer rules. */
 static long winner_of(const struct race *race, const struct tune_contest *contest, const struct tune_record *records,
                       long place)
@@ -287,7 +282,7 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
 
     for (long next = place - 1; next <= place; ++next) {
         const bool there = 0 <= next && next < race->count && race->choices[next].found
-                           && is_of(&race->choices[next], contest->function);
+                           && tune_function_is(race->choices[next].function, contest->function);
 
         for (long i = 1; i < own && there; ++i) {
             if (tune_judge_ties(records, own, i, winner)

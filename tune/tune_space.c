@@ -45,6 +45,11 @@ struct tune_function tune_function_at(int place)
                                    .form = place < HAN_COLLECTIVE_COUNT ? HAN_BLOCKING : HAN_NONBLOCKING };
 }
 
+bool tune_function_is(struct tune_function one, struct tune_function other)
+{
+    return one.collective == other.collective && one.form == other.form;
+}
+
 const char *tune_function_name(struct tune_function function, char name[TUNE_FUNCTION_NAME])
 {
     snprintf(name, TUNE_FUNCTION_NAME, "%s%s", HAN_NONBLOCKING == function.form ? "i" : "",
