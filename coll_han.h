@@ -219,7 +219,8 @@ struct mca_coll_han_stages_t;
 
 /**
  * The submodule to use at a level: the wanted one, or where it is not there, or has not all operations of a table, the
- * first that has (which one process of the level says, once). NULL where this rank has no part in the level, and where none serves.
+ * first that has (which one process of the level says, once). NULL where this rank has no part in the level, and where
+ * none serves.
  */
 mca_coll_base_module_t *mca_coll_han_module_submodule(han_module_t *module, mca_coll_han_level_id_t level,
                                                       mca_coll_han_submodule_t wanted,
@@ -239,7 +240,7 @@ void mca_coll_han_memory_give(const han_module_t *module, void *memory);
  *
  * @param machine the same on all ranks
  */
-int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine);
+void mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine);
 
 /* -- coll_han_table.c ---------------------------------------------------------------------------------------------- */
 
@@ -253,10 +254,9 @@ void mca_coll_han_table_close(void);
  * Settles whether the user's files are used, for all ranks of the job, and measures the machine where none is named: in
  * MPI_Init, collective over MPI_COMM_WORLD. Which of it is done, all ranks of a job must agree on as on all parameters.
  *
- * @returns an error only where a rank's topology cannot be found; a bad file is told, once, and is not used. Where
- * communication fails on a rank the job ends.
+ * A bad file is told, once, and is not used. Where communication fails on a rank the job ends.
  */
-int mca_coll_han_table_settle_job(han_module_t *module);
+void mca_coll_han_table_settle_job(han_module_t *module);
 
 /**
  * Of a job in which HAN has nothing to do, on one node: rank 0 looks at the user's files all the same, and tells what

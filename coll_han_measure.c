@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -160,13 +159,12 @@ enum { CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, NODE_FACTS };
 /* And what the pairs that measure have found. */
 enum { TRIP, NOT_RATE, NETWORK_FACTS };
 
-/* Of all ranks the least of each number. */
-static int least(const han_module_t *module, const uint64_t *own, uint64_t *all, int count)
+/* All ranks' numbers, each combined. */
+static int combine(const han_module_t *module, const uint64_t *own, uint64_t *all, int count, ompi_op_t *op)
 {
     const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
 
-    return fallback->fn.allreduce(own, all, count, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_min.op, module->comm,
-                                  fallback->module);
+    return fallback->fn.allreduce(own, all, count, &ompi_mpi_uint64_t.dt, op, module->comm, fallback->module);
 }
 
 /*
@@ -176,17 +174,15 @@ static int least(const han_module_t *module, const uint64_t *own, uint64_t *all,
  */
 static int look_at_processors(const han_module_t *module, uint64_t *count)
 {
-    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     uint64_t own[COLL_PROCESSOR_WORDS], all[COLL_PROCESSOR_WORDS] = { 0 };
     int rc;
 
-    coll_places_allowed(own);
+    coll_processors_allowed(own);
     if (coll_places_bound()) {
         memset(own, 0xff, sizeof(own));
     }
-    rc = fallback->fn.allreduce(own, all, COLL_PROCESSOR_WORDS, &ompi_mpi_uint64_t.dt, &ompi_mpi_op_bor.op,
-                                module->comm, fallback->module);
-    *count = (uint64_t) coll_places_count(all);
+    rc = combine(module, own, all, COLL_PROCESSOR_WORDS, &ompi_mpi_op_bor.op);
+    *count = (uint64_t) coll_processors_count(all);
     return rc;
 }
 
@@ -199,7 +195,7 @@ static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts
                                        [EAGER_LOW] = coll_eager_limit("vader"),
                                        [EAGER_UP] = coll_eager_limit("tcp") };
     uint64_t all[NODE_FACTS], allowed;
-    int rc = least(module, own, all, NODE_FACTS);
+    int rc = combine(module, own, all, NODE_FACTS, &ompi_mpi_op_min.op);
 
     rc = OMPI_SUCCESS == rc ? look_at_processors(module, &allowed) : rc;
     if (OMPI_SUCCESS == rc) {
@@ -218,7 +214,7 @@ static int look_at_network(const han_module_t *module, mca_coll_han_facts_t *fac
 
     own[TRIP] = 0 == facts->trip ? UINT64_MAX : facts->trip;
     own[NOT_RATE] = ~facts->rate;
-    rc = OMPI_SUCCESS == rc ? least(module, own, all, NETWORK_FACTS) : rc;
+    rc = OMPI_SUCCESS == rc ? combine(module, own, all, NETWORK_FACTS, &ompi_mpi_op_min.op) : rc;
     if (OMPI_SUCCESS == rc) {
         facts->trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP];
         facts->rate = ~all[NOT_RATE];
@@ -238,7 +234,7 @@ static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *fa
                 (double) took / 1e6, network, (int) facts->cores, facts->shared ? "all nodes'" : "each node's");
 }
 
-static int measure(han_module_t *module, mca_coll_han_machine_t *machine)
+static void measure(han_module_t *module, mca_coll_han_machine_t *machine)
 {
     const uint64_t start = now();
     mca_coll_han_facts_t facts = { 0 };
@@ -253,15 +249,13 @@ static int measure(han_module_t *module, mca_coll_han_machine_t *machine)
     if (0 == ompi_comm_rank(module->comm)) {
         say_facts(module, &facts, now() - start);
     }
-    return OMPI_SUCCESS;
 }
 
 /* In MPI_Init ranks do not yet give their core away while they wait, as mpirun has them do where they share cores. */
-int mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
+void mca_coll_han_measure(han_module_t *module, mca_coll_han_machine_t *machine)
 {
     const bool yields = opal_progress_set_yield_when_idle(true);
-    const int rc = measure(module, machine);
 
+    measure(module, machine);
     (void) opal_progress_set_yield_when_idle(yields);
-    return rc;
 }

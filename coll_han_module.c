@@ -102,7 +102,6 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
 {
     han_module_t *module = (han_module_t *) base;
     const bool complete = mca_coll_han_entry_save(module, comm);
-    int rc = OMPI_SUCCESS;
 
     module->adapt = find_adapt(comm);
     if (NULL != module->adapt) {
@@ -112,10 +111,10 @@ static int module_enable(mca_coll_base_module_t *base, ompi_communicator_t *comm
         return OMPI_ERR_NOT_AVAILABLE;
     }
     if (MPI_COMM_WORLD == comm) {
-        rc = mca_coll_han_table_settle_job(module);
-        first_module = OMPI_SUCCESS == rc ? module : NULL; /* else nobody keeps it */
+        mca_coll_han_table_settle_job(module);
+        first_module = module;
     }
-    return rc;
+    return OMPI_SUCCESS;
 }
 
 /* The sub-communicators go before the communicator does, while everything that they use is still there. */

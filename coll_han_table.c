@@ -238,28 +238,25 @@ static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
     return rc;
 }
 
-int mca_coll_han_table_settle_job(han_module_t *module)
+void mca_coll_han_table_settle_job(han_module_t *module)
 {
     bool used[HAN_FILE_COUNT] = { false };
-    int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
+    const int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
 
     /* The others may have all that they want, and go on: to measure, or with files that this rank does not use. */
     if (OMPI_SUCCESS != rc) {
         coll_end_job(MPI_ERR_OTHER, "han", "the files that decide cannot be settled (error %d)", rc);
     }
     if (knows_machine() && !used[HAN_FILE_MACHINE]) {
-        rc = mca_coll_han_measure(module, &tables.machine);
+        mca_coll_han_measure(module, &tables.machine);
         tables.files[HAN_FILE_MACHINE].hash = tables.machine.hash;
-        tables.measured = used[HAN_FILE_MACHINE] = OMPI_SUCCESS == rc;
-        if (tables.measured) {
-            say_used(module, HAN_FILE_MACHINE);
-        }
+        tables.measured = used[HAN_FILE_MACHINE] = true;
+        say_used(module, HAN_FILE_MACHINE);
     }
     for (int id = 0; id < HAN_FILE_COUNT; ++id) {
-        tables.files[id].used = OMPI_SUCCESS == rc && used[id];
+        tables.files[id].used = used[id];
     }
-    tables.settled = to_settle() && OMPI_SUCCESS == rc;
-    return rc;
+    tables.settled = to_settle();
 }
 
 int mca_coll_han_table_settle(han_module_t *module, bool exchange)

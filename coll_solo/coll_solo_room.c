@@ -6,7 +6,6 @@
 #include "coll_solo.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,12 +43,12 @@ static void look_at_quota(void)
 void mca_coll_solo_room_tell(mca_coll_solo_area_t *area)
 {
     pthread_once(&looked, look_at_quota);
-    coll_places_allowed(area->processors);
+    coll_processors_allowed(area->processors);
     area->quota = quota.thousandths;
     area->quota_group = quota.group;
     area->known_here = known_here();
     area->node_processors
-        = coll_places_bound() ? (int) sysconf(_SC_NPROCESSORS_ONLN) : coll_places_count(area->processors);
+        = coll_places_bound() ? (int) sysconf(_SC_NPROCESSORS_ONLN) : coll_processors_count(area->processors);
 }
 
 /*
@@ -99,7 +98,7 @@ static bool are_alike(const mca_coll_solo_memory_t *memory, int size)
 static bool is_full(const mca_coll_solo_area_t *area, bool alike)
 {
     return area->known_here > area->node_processors
-           && (alike || area->node_processors != coll_places_count(area->processors));
+           && (alike || area->node_processors != coll_processors_count(area->processors));
 }
 
 bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
@@ -121,5 +120,5 @@ bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size)
             together[i] |= area->processors[i];
         }
     }
-    return size > coll_places_count(together) || (INT64_MAX != time && 1000 * (int64_t) ranks > time);
+    return size > coll_processors_count(together) || (INT64_MAX != time && 1000 * (int64_t) ranks > time);
 }

@@ -16,7 +16,7 @@
 enum { COLL_PROCESSOR_WORDS = 64 };
 
 /** Those that this process may use; all, where that is not known. */
-static inline void coll_places_allowed(uint64_t words[COLL_PROCESSOR_WORDS])
+static inline void coll_processors_allowed(uint64_t words[COLL_PROCESSOR_WORDS])
 {
     cpu_set_t *set = (cpu_set_t *) (void *) words;
 
@@ -26,7 +26,7 @@ static inline void coll_places_allowed(uint64_t words[COLL_PROCESSOR_WORDS])
     }
 }
 
-static inline int coll_places_count(const uint64_t words[COLL_PROCESSOR_WORDS])
+static inline int coll_processors_count(const uint64_t words[COLL_PROCESSOR_WORDS])
 {
     int count = 0;
 
