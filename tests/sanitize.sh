@@ -61,14 +61,15 @@ build() {                           # build NAME DIR FLAGS
 }
 
 # Starts a program with the sanitizers' options.  Each process has a report of its own: nodes may give equal process ids.
-# Open MPI's hooks for memory and the sanitizers' replace the same functions.
+# Hooks for memory, Open MPI's and UCX's, and the sanitizers' replace the same functions: a thread that ends gives
+# its stack back by UCX's, after ThreadSanitizer has forgotten the thread.
 make_wrapper() {                    # make_wrapper FILE REPORTS
     cat >"$1" <<END
 #!/usr/bin/env bash
 common=log_path=$2/report.\$RANDOM.\$RANDOM.\${OMPI_COMM_WORLD_RANK:-0}
 export ASAN_OPTIONS=\$common:detect_leaks=1:exitcode=0 UBSAN_OPTIONS=\$common:print_stacktrace=1
 export TSAN_OPTIONS=\$common:exitcode=0:detect_deadlocks=0:history_size=7:suppressions=$TOP/tests/tsan.supp
-export OMPI_MCA_memory='^patcher'
+export OMPI_MCA_memory='^patcher' UCX_MEM_EVENTS=n
 exec "\$@"
 END
     chmod +x "$1"
