@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/coll_end.h"
+#include "common/coll_pml.h"
 
 /* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
 static void say_levels(const han_module_t *module, const mca_coll_han_stages_t *table,
@@ -162,7 +163,8 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
         .ppn = topology->largest,
         .bytes = bytes,
         .form = args->form,
-        .adapt = NULL != module->adapt,
+        /* In its schedules several messages of a call go from one rank to another, all with one tag: in order. */
+        .adapt = NULL != module->adapt && !coll_pml_may_reorder(module->comm),
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
         .uneven = OMPI_SUCCESS == rc && !topology->even,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,

@@ -111,7 +111,7 @@ typedef struct mca_coll_han_input_t {
     size_t packed; /**< bytes of an element of a reduction; 0: 1 */
     size_t room;   /**< memory for such an element, with its gaps; 0: as much as it has bytes */
     mca_coll_han_form_t form;
-    bool adapt;      /**< the communicator has a module of adapt */
+    bool adapt;      /**< the communicator has a module of adapt, and its messages keep their order */
     bool in_place;   /**< of collectives without a root */
     bool commutes;   /**< the operation does, or there is none */
     bool root_leads; /**< the root leads its node, or there is none */

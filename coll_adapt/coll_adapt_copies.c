@@ -8,11 +8,10 @@
 #include "coll_adapt.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/coll_eager.h"
+#include "common/coll_pml.h"
 #include "common/coll_wait.h"
-#include "ompi/mca/pml/base/base.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 
@@ -42,9 +41,8 @@ static struct {
 void mca_coll_adapt_copies_begin(void)
 {
     const size_t eager = coll_eager_limit("vader");
-    const bool ob1 = 0 == strcmp("ob1", mca_pml_base_selected_component.pmlm_version.mca_component_name);
 
-    copies.longest = !ob1 ? 0 : eager < MOST_BYTES ? eager : MOST_BYTES;
+    copies.longest = !coll_pml_is_ob1() ? 0 : eager < MOST_BYTES ? eager : MOST_BYTES;
 }
 
 void mca_coll_adapt_copies_end(void)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/coll_end.h"
+#include "common/coll_pml.h"
 #include "common/coll_wait.h"
 #include "ompi/mca/pml/pml.h"
 
@@ -421,9 +422,13 @@ static size_t divide_up(size_t a, size_t b)
     return a / b + (0 != a % b ? 1 : 0);
 }
 
-/* Units of the message, of its segments, and how many segments there are. */
+/*
+ * Units of the message, of its segments, and how many segments there are. All of a call have one tag, and the order in
+ * which they come tells which one it is: where the user lets messages overtake each other, there is one segment.
+ */
 static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
 {
+    const bool whole = coll_pml_may_reorder(call->comm);
     size_t unit_size = 1;
 
     op->unit = MPI_BYTE;
@@ -446,8 +451,8 @@ static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, co
         op->segment_count = 1;
         return 0;
     }
-    op->segment_count = 0 == how->segment_size ? op->count : how->segment_size / unit_size;
-    if (0 != how->segments) {
+    op->segment_count = 0 == how->segment_size || whole ? op->count : how->segment_size / unit_size;
+    if (0 != how->segments && !whole) {
         op->segment_count = divide_up(op->count, how->segments);
     }
     if (0 == op->segment_count) {

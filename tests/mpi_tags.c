@@ -15,6 +15,7 @@
 #include "ompi/mca/pml/pml.h"
 
 #include "coll_adapt/coll_adapt.h"
+#include "common/coll_pml.h"
 
 #include "mpi_test.h"
 
@@ -44,6 +45,116 @@ static void be_uneven(MPI_Request *request)
     for (int i = 0; i < 40 * (t.rank % 3); ++i) {
         T_MPI(MPI_Test(request, &over, MPI_STATUS_IGNORE));
     }
+}
+
+/* ---- messages that overtake each other ---- */
+
+/* Those of one call on a communicator that the components send. */
+static struct {
+    MPI_Comm comm;
+    struct {
+        int peer, tag;
+    } sent[4096];
+    int count, twice;
+    mca_pml_base_module_t pml;
+} seen;
+
+static void see(int peer, int tag, const ompi_communicator_t *comm)
+{
+    /* What makes levels waits for an answer before the next message. */
+    if (comm != seen.comm || coll_tag(COLL_TAGS_BLOCKING) > tag || coll_tag(COLL_TAGS_MEASURE) <= tag) {
+        return;
+    }
+    for (int i = 0; i < seen.count; ++i) {
+        seen.twice += peer == seen.sent[i].peer && tag == seen.sent[i].tag;
+    }
+    if (seen.count < (int) (sizeof(seen.sent) / sizeof(seen.sent[0]))) {
+        seen.sent[seen.count].peer = peer;
+        seen.sent[seen.count++].tag = tag;
+    }
+}
+
+static int see_isend_init(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
+                          mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    see(peer, tag, comm);
+    return seen.pml.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
+}
+
+static int see_isend(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
+                     mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    see(peer, tag, comm);
+    return seen.pml.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
+}
+
+static int see_send(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
+                    mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
+{
+    see(peer, tag, comm);
+    return seen.pml.pml_send(buffer, count, type, peer, tag, mode, comm);
+}
+
+static void expect_once(const char *call)
+{
+    t_expect(0 == seen.twice, "%s: %d of %d messages have the tag of another one", call, seen.twice, seen.count);
+    seen.count = seen.twice = 0;
+}
+
+#define ONCE(call, ...)                                                                                                \
+    T_MPI(MPI_##call(__VA_ARGS__));                                                                                    \
+    expect_once(#call)
+#define ONCE_I(call, ...)                                                                                              \
+    T_MPI(MPI_##call(__VA_ARGS__, &request));                                                                          \
+    T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));                                                                      \
+    expect_once(#call)
+
+static void call_each(MPI_Comm comm)
+{
+    enum { COUNT = 100000, BLOCK = 5000 };
+    const size_t blocks = (size_t) t.size * BLOCK * sizeof(int);
+    int *in = t_alloc(COUNT * sizeof(int)), *out = t_alloc(COUNT * sizeof(int));
+    int *some = t_alloc(blocks), *all = t_alloc(blocks);
+    MPI_Request request;
+
+    ONCE(Bcast, out, COUNT, MPI_INT, 0, comm);
+    ONCE(Reduce, in, out, COUNT, MPI_INT, MPI_SUM, 0, comm);
+    ONCE(Allreduce, in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    ONCE(Allreduce, in, out, 2, MPI_INT, MPI_SUM, comm);
+    ONCE(Allgather, in, BLOCK, MPI_INT, all, BLOCK, MPI_INT, comm);
+    ONCE(Alltoall, some, 4, MPI_INT, all, 4, MPI_INT, comm);
+    ONCE(Scan, in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    ONCE(Barrier, comm);
+    ONCE_I(Ibcast, out, COUNT, MPI_INT, 0, comm);
+    ONCE_I(Iallreduce, in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    ONCE_I(Iallgather, in, BLOCK, MPI_INT, all, BLOCK, MPI_INT, comm);
+    ONCE_I(Iscan, in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    t_free(in);
+    t_free(out);
+    t_free(some);
+    t_free(all);
+}
+
+/* Then nothing but a tag tells which of a call's messages one is. Not every pml lets them. */
+static void messages_overtake(void)
+{
+    MPI_Info info;
+
+    T_MPI(MPI_Info_create(&info));
+    T_MPI(MPI_Info_set(info, "mpi_assert_allow_overtaking", "true"));
+    T_MPI(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &seen.comm));
+    T_MPI(MPI_Info_free(&info));
+    if (coll_pml_may_reorder(seen.comm)) {
+        seen.pml = mca_pml;
+        mca_pml.pml_isend_init = see_isend_init;
+        mca_pml.pml_isend = see_isend;
+        mca_pml.pml_send = see_send;
+        call_each(seen.comm);
+        mca_pml.pml_isend_init = seen.pml.pml_isend_init;
+        mca_pml.pml_isend = seen.pml.pml_isend;
+        mca_pml.pml_send = seen.pml.pml_send;
+    }
+    T_MPI(MPI_Comm_free(&seen.comm));
 }
 
 /* ---- the user's messages ---- */
@@ -290,6 +401,7 @@ int main(int argc, char **argv)
 
     const struct t_behaviour behaviours[] = {
         { "collectives leave the user's messages alone", messages_that_wait, 0 },
+        { "where messages may overtake each other, none of a call has another one's tag", messages_overtake, 0 },
         { "a receive of anything gets no message of a collective", receive_of_anything, 0 < calls ? 600 : 0 },
         { "nor when the counters of tags come to their ends", counters_at_their_ends, 0 },
         { "nonblocking calls come round to tags that are in use", nonblocking_come_round, 0 },

@@ -70,6 +70,7 @@ the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
 tags, a tree for each root          | usual       | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_allreduce_algorithm tree --mca coll_han_allreduce_lanes 2 | mpi_tags
+tags, adapt by itself               | usual       | 2,1,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_tags
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
 tags, ofi                           | all         | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30

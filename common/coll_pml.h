@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/** @file What the pml in use does, where that differs from others; what the components share. */
+#ifndef COLL_PML_H
+#define COLL_PML_H
+
+#include "ompi_config.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/pml/base/base.h"
+
+/** Whether ob1 sends the messages, over btls. */
+static inline bool coll_pml_is_ob1(void)
+{
+    return 0 == strcmp("ob1", mca_pml_base_selected_component.pmlm_version.mca_component_name);
+}
+
+/**
+ * Whether a message between two ranks may come before one that was sent earlier with the same tag, because the user has
+ * set mpi_assert_allow_overtaking. Only ob1 does so; with another pml Open MPI 4.1 never writes the assertions of a
+ * communicator, and each rank has what was in its memory.
+ *
+ * @returns the same on all ranks, which must set it alike
+ */
+static inline bool coll_pml_may_reorder(const ompi_communicator_t *comm)
+{
+    return OMPI_COMM_CHECK_ASSERT_ALLOW_OVERTAKE(comm) && coll_pml_is_ob1();
+}
+
+#endif
