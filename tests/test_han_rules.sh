@@ -149,6 +149,33 @@ test_regret() {
     [[ $(grep -c '  4x1 .*: .* predicted .*, best ' "$tmp/out") == 4 ]]
 }
 
+# What a job with a table does: its rule where it serves, else what the model, or a built-in rule, says.
+test_regret_rules() {
+    write cluster "${CLUSTER[@]}"
+    write table "${MEASURED[@]}" \
+        4,1,slot,25,bcast,1048576,fallback,200000,130000,0,4,5 \
+        '4,1,slot,25,bcast,1048576,tree ibalg=linear ibs=0,150000,120000,0,4,5' \
+        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=16384,100000,90000,0,4,5' \
+        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5' \
+        4,1,slot,25,reduce,8,fallback,10,10,0,4,5 \
+        4,1,slot,25,ibcast,8,fallback,10,10,0,4,5 \
+        4,1,slot,25,barrier,0,fallback,10,10,0,4,5 \
+        4,1,slot,25,barrier,0,leaders,5,5,0,4,5
+    write rules 'han-rules 1' "${CLUSTER[@]:1}" \
+        'bcast nodes=* ppn=* bytes=* form=blocking : algorithm=tree ibalg=pipeline ibs=0' \
+        'reduce nodes=* ppn=* bytes=* : algorithm=tree iralg=binary irs=4096' 'barrier nodes=* ppn=* bytes=* : algorithm=auto'
+    run 0 regret "$tmp/table" --rules "$tmp/rules" --show all || return 1
+    # columns: points; over the best; by both over the least, and how often by more than 1.05; over the fallback; slower
+    grep -qE '^bcast +1 +1\.700 +1\.000 +1\.133 +1 +0\.85 +0\.46 +0 +0 +0$' "$tmp/out" || return 1
+    printed '4x1 25 bcast, 1048576 bytes, 1.13: tree ibalg=pipeline ibs=0 (170000.0 us, 60000.0 us), best tree ibalg=pipeline ibs=16384 (' &&
+        printed 'reduce, 8 bytes, tree iralg=binary irs=4096 was not measured' && grep -qE '^reduce +0 +1$' "$tmp/out" &&
+        grep -qE '^barrier +1 +1\.000 +1\.000 +1\.000 +0 +0\.50 ' "$tmp/out" && grep -qE '^ibcast +1 ' "$tmp/out" &&
+        grep -qE '^all +3 .* 1$' "$tmp/out" || return 1
+    # The model's machine: the file's, or another one; there is none, or no file.
+    run 0 regret "$tmp/table" --rules "$tmp/rules" --machine "$tmp/cluster" && run 1 regret "$tmp/table" --rules "$tmp/none" &&
+        told "$tmp/none: " && run 2 regret "$tmp/table" --rules "$tmp/good" && told '--rules with a machine in its file'
+}
+
 # On what was measured on virtual clusters: no pick takes much more than the best. The means by each clock are at most
 # MOST; SINGLE and ROW of the fallback's time. Of so many times picks for both are above 1.05 of the fallback's: SLOWER.
 test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST SINGLE ROW SLOWER
@@ -330,6 +357,7 @@ t_check "a machine that is wrong is told of, with its line" test_machine_refused
 t_check "predict tells what parameters take by the model" test_predicted
 t_check "bench/groups tells what groups do by the model" test_groups_predicted
 t_check "regret: what the model's picks take over the best" test_regret
+t_check "regret: what a table takes over the best" test_regret_rules
 while read -r table shape rate most single row slower; do
     t_check "regret: $table, $shape, $rate: the picks take at most $most of the best, in the mean" \
         test_regret_measured "$table" "$shape" "$rate" "$most" "$single" "$row" "$slower"

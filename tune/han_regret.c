@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * han_rules regret: how good the model's choice is, on a file of measured candidates (bench/candidates). Nothing runs:
- * the times of what it picks are in the file.
+ * han_rules regret: how good the choice of the model or of a file of rules is, on a file of measured candidates
+ * (bench/candidates). Nothing runs: the times of what is chosen are in the file.
  */
 #include "han_rules.h"
 
-#include "coll_han_candidates.h"
-#include "coll_han_model.h"
+#include "coll_han_choice.h"
 #include "tune.h"
 #include "tune_options.h"
 
@@ -16,6 +15,9 @@
 #include <string.h>
 
 enum clock { SINGLE, ROW, CLOCKS };
+
+/* Tables of rules: the user's, and the built-in one. */
+enum { OWN, BUILTIN, TABLES };
 
 /* A line of the file. */
 struct candidate {
@@ -41,6 +43,9 @@ struct summary {
     double gain[CLOCKS]; /* sum of logarithms of what the pick takes over the fallback */
     int far[CLOCKS];     /* picks for one clock that take more than 1.25 of the best */
     int slower[CLOCKS];  /* picks for both that take more than 1.05 of the fallback */
+    double behind;       /* sum of how far the pick is behind the candidate that is least behind */
+    int missed;          /* picks that are more than 1.05 behind it */
+    int unknown;         /* points that do not count, for what is chosen there was not measured */
 };
 
 struct file {
@@ -190,43 +195,176 @@ static struct tune_function function_of(const mca_coll_han_input_t *input)
     return (struct tune_function){ .collective = input->collective, .form = input->form };
 }
 
-/* What the picks take, over the best; more about those that are far off, or of all. */
-static void judge(const struct point *point, struct summary *summary, bool all)
+/* How far a candidate is behind the best, by the clock by which that is more. */
+static double worse_ratio(const struct point *point, long candidate)
 {
-    static const char *const clock_names[] = { "single", "row" };
-    const struct candidate *const both
-        = &point->candidates[mca_coll_han_pick(point->times, point->count, point->times[0])];
+    double worse = 0;
+
+    for (int clock = 0; clock < CLOCKS; ++clock) {
+        worse = fmax(worse, point->candidates[candidate].measured[clock]
+                                / point->candidates[best_of(point, clock)].measured[clock]);
+    }
+    return worse;
+}
+
+/* The candidate that is least behind. */
+static long best_of_both(const struct point *point)
+{
+    long best = 0;
+
+    for (long i = 1; i < point->count; ++i) {
+        best = worse_ratio(point, i) < worse_ratio(point, best) ? i : best;
+    }
+    return best;
+}
+
+/* By both clocks: the same, over what that is of the best by both. */
+static double behind(const struct point *point, long candidate)
+{
+    return worse_ratio(point, candidate) / worse_ratio(point, best_of_both(point));
+}
+
+/* What one of the candidates takes, which is to be good by both clocks. */
+static void judge_pick(const struct point *point, long pick, struct summary *summary)
+{
+    ++summary->points;
+    for (int clock = 0; clock < CLOCKS; ++clock) {
+        const double measured = point->candidates[pick].measured[clock];
+
+        summary->pick[clock] += measured / point->candidates[best_of(point, clock)].measured[clock];
+        summary->gain[clock] += log(measured / point->candidates[0].measured[clock]);
+        summary->slower[clock] += 1.05 < measured / point->candidates[0].measured[clock];
+    }
+    summary->behind += behind(point, pick);
+    summary->missed += 1.05 < behind(point, pick);
+}
+
+static long model_pick(const struct point *point)
+{
+    return mca_coll_han_pick(point->times, point->count, point->times[0]);
+}
+
+/* The candidate with these parameters; -1: none was measured. */
+static long find(const struct point *point, const mca_coll_han_params_t *params)
+{
+    const mca_coll_han_collective_t collective = point->input.collective;
+    char text[HAN_CANDIDATE_TEXT], other[HAN_CANDIDATE_TEXT];
+    long found = 0;
+
+    mca_coll_han_candidate_text(collective, params, text);
+    while (found < point->count
+           && 0 != strcmp(text, mca_coll_han_candidate_text(collective, &point->candidates[found].params, other))) {
+        ++found;
+    }
+    return found < point->count ? found : -1;
+}
+
+static const mca_coll_han_rule_t *nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input)
+{
+    mca_coll_han_lookup_t lookup = { .made = false };
+    const mca_coll_han_rule_t *rule;
+
+    if (0 != mca_coll_han_lookup_make(&lookup, rules, input)) {
+        need(NULL);
+    }
+    rule = mca_coll_han_lookup_find(&lookup, input->bytes);
+    mca_coll_han_lookup_free(&lookup);
+    return rule;
+}
+
+/* What a job with these rules does: as they say; else as the model does; else as the built-in ones say. */
+static long rules_pick(const struct point *point, const mca_coll_han_rules_t rules[TABLES],
+                       mca_coll_han_params_t *params)
+{
+    const mca_coll_han_input_t *input = &point->input;
+    const mca_coll_han_rule_t *rule = nearest(&rules[OWN], input);
+
+    if (NULL != why_left(rule, input)) {
+        if (mca_coll_han_choice_serves(input)) {
+            const long pick = model_pick(point);
+
+            *params = point->candidates[pick].params;
+            return pick;
+        }
+        rule = nearest(&rules[BUILTIN], input);
+    }
+    *params = mca_coll_han_decide(input, &rule->params, &mca_coll_han_unset);
+    return find(point, params);
+}
+
+static void print_point(const struct point *point)
+{
     char name[TUNE_FUNCTION_NAME];
 
-    ++summary->points;
+    printf("  %dx%d %s %s, %zu bytes, ", point->input.nodes, point->input.ppn, point->rate,
+           tune_function_name(function_of(&point->input), name), point->input.bytes);
+}
+
+/* What the choices by rules take; more about those that are far behind, or of all. */
+static void judge_rules(const struct point *point, const mca_coll_han_rules_t rules[TABLES], struct summary *summary,
+                        bool all)
+{
+    const struct candidate *const best = &point->candidates[best_of_both(point)];
+    mca_coll_han_params_t params;
+    const long pick = rules_pick(point, rules, &params);
+
+    if (-1 == pick) {
+        char text[HAN_CANDIDATE_TEXT];
+
+        ++summary->unknown;
+        print_point(point);
+        printf("%s was not measured\n", mca_coll_han_candidate_text(point->input.collective, &params, text));
+        return;
+    }
+    judge_pick(point, pick, summary);
+    if (all || 1.25 < behind(point, pick)) {
+        const struct candidate *const own = &point->candidates[pick];
+
+        print_point(point);
+        printf("%.2f: %s (%.1f us, %.1f us), best %s (%.1f us, %.1f us)\n", behind(point, pick), own->text,
+               own->measured[SINGLE], own->measured[ROW], best->text, best->measured[SINGLE], best->measured[ROW]);
+    }
+}
+
+/* What the picks of the model take, over the best; more about those that are far off, or of all. */
+static void judge_model(const struct point *point, struct summary *summary, bool all)
+{
+    static const char *const clock_names[] = { "single", "row" };
+
+    judge_pick(point, model_pick(point), summary);
     for (int clock = 0; clock < CLOCKS; ++clock) {
         const long own = fastest(point, clock), best = best_of(point, clock);
         const double measured = point->candidates[own].measured[clock], least = point->candidates[best].measured[clock];
         const double regret = measured / least;
 
         summary->own[clock] += regret;
-        summary->pick[clock] += both->measured[clock] / least;
-        summary->gain[clock] += log(both->measured[clock] / point->candidates[0].measured[clock]);
-        summary->slower[clock] += 1.05 < both->measured[clock] / point->candidates[0].measured[clock];
         summary->far[clock] += 1.25 < regret;
         if (all || 1.25 < regret) {
-            printf("  %dx%d %s %s, %zu bytes, %-6s %.2f: %s (%.1f us, predicted %.1f), best %s (%.1f us, predicted "
-                   "%.1f)\n",
-                   point->input.nodes, point->input.ppn, point->rate,
-                   tune_function_name(function_of(&point->input), name), point->input.bytes, clock_names[clock], regret,
-                   point->candidates[own].text, measured, 1e-6 * (double) predicted(point, own, clock),
+            print_point(point);
+            printf("%-6s %.2f: %s (%.1f us, predicted %.1f), best %s (%.1f us, predicted %.1f)\n", clock_names[clock],
+                   regret, point->candidates[own].text, measured, 1e-6 * (double) predicted(point, own, clock),
                    point->candidates[best].text, least, 1e-6 * (double) predicted(point, best, clock));
         }
     }
 }
 
-static void print_summary(const char *name, const struct summary *summary)
+static void print_of_rules(const char *name, const struct summary *summary)
 {
     const double points = summary->points;
 
     if (0 == summary->points) {
+        printf("%-22s%6d%75d\n", name, 0, summary->unknown);
         return;
     }
+    printf("%-22s%6d%9.3f%8.3f%10.3f%8d%11.2f%8.2f%6d%5d%10d\n", name, summary->points, summary->pick[SINGLE] / points,
+           summary->pick[ROW] / points, summary->behind / points, summary->missed, exp(summary->gain[SINGLE] / points),
+           exp(summary->gain[ROW] / points), summary->slower[SINGLE], summary->slower[ROW], summary->unknown);
+}
+
+static void print_of_model(const char *name, const struct summary *summary)
+{
+    const double points = summary->points;
+
     printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f%6d%5d\n", name, summary->points,
            summary->own[SINGLE] / points, summary->own[ROW] / points, summary->far[SINGLE], summary->far[ROW],
            summary->pick[SINGLE] / points, summary->pick[ROW] / points, exp(summary->gain[SINGLE] / points),
@@ -243,6 +381,9 @@ static void add_up(struct summary *sum, const struct summary *part)
         sum->far[clock] += part->far[clock];
         sum->slower[clock] += part->slower[clock];
     }
+    sum->behind += part->behind;
+    sum->missed += part->missed;
+    sum->unknown += part->unknown;
 }
 
 /* Whether a line is of a shape and a rate; NULL: of any. */
@@ -255,62 +396,92 @@ static bool counts(const struct file *file, char *const fields[], const char *sh
            && (NULL == rate || 0 == strcmp(rate, fields[file->columns[RATE]]));
 }
 
-int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all)
+/* Judges each call of the table. Returns 0 or -1. */
+static int judge_all(struct file *file, const struct regret_wish *wish, const mca_coll_han_rules_t rules[TABLES],
+                     struct summary summaries[TUNE_FUNCTION_COUNT])
 {
-    struct summary summaries[TUNE_FUNCTION_COUNT] = { { 0 } }, total = { 0 };
-    struct file file = { .path = path, .stream = fopen(path, "r") };
     struct point point = { .count = 0 };
     char line[4096], *fields[MOST_FIELDS];
-    int rc, count;
+    int rc = read_header(file), count;
 
-    if (NULL == file.stream) {
-        fprintf(stderr, "%s: it cannot be read; accepted: a table of bench/candidates\n", path);
-        return BAD_FILE;
-    }
-    rc = read_header(&file);
     while (0 == rc) {
-        count = next_line(&file, line, sizeof(line), fields);
+        count = next_line(file, line, sizeof(line), fields);
         for (int column = 0; column < COLUMNS && 0 < count && 0 == rc; ++column) {
-            rc = file.columns[column] < count ? 0 : wrong_line(&file, "there is no field ", columns[column]);
+            rc = file->columns[column] < count ? 0 : wrong_line(file, "there is no field ", columns[column]);
         }
         if (0 != rc) {
             break;
         }
         /* Lines of one call follow one another, the fallback's first. */
-        if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file.columns[ALGORITHM]]))) {
-            judge(&point, &summaries[tune_function_place(function_of(&point.input))], all);
+        if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file->columns[ALGORITHM]]))) {
+            struct summary *summary = &summaries[tune_function_place(function_of(&point.input))];
+
+            if (NULL == wish->rules) {
+                judge_model(&point, summary, wish->all);
+            } else {
+                judge_rules(&point, rules, summary, wish->all);
+            }
             clear(&point);
         }
         if (0 == count) {
             break;
         }
-        if (counts(&file, fields, shape, rate)) {
-            rc = add_candidate(&point, &file, machine, fields);
+        if (counts(file, fields, wish->shape, wish->rate)) {
+            rc = add_candidate(&point, file, wish->machine, fields);
         }
     }
-    fclose(file.stream);
     clear(&point);
     free(point.candidates);
     free(point.times);
+    return rc;
+}
+
+int regret(const struct regret_wish *wish)
+{
+    void (*const print)(const char *, const struct summary *) = NULL == wish->rules ? print_of_model : print_of_rules;
+    struct summary summaries[TUNE_FUNCTION_COUNT] = { { 0 } }, total = { 0 };
+    struct file file = { .path = wish->path, .stream = fopen(wish->path, "r") };
+    mca_coll_han_rules_t rules[TABLES] = { { .count = 0 } };
+    int rc;
+
+    if (NULL == file.stream) {
+        fprintf(stderr, "%s: it cannot be read; accepted: a table of bench/candidates\n", wish->path);
+        return BAD_FILE;
+    }
+    if (NULL != wish->rules) {
+        rules[OWN] = *wish->rules;
+        read_builtin(&rules[BUILTIN]);
+    }
+    rc = judge_all(&file, wish, rules, summaries);
+    mca_coll_han_rules_free(&rules[BUILTIN]);
+    fclose(file.stream);
     if (0 != rc) {
         return BAD_FILE;
     }
     for (int i = 0; i < TUNE_FUNCTION_COUNT; ++i) {
         add_up(&total, &summaries[i]);
     }
-    if (0 == total.points) {
+    if (0 == total.points + total.unknown) {
         fprintf(stderr, "%s: no line is of shape %s and rate %s; accepted: those of its columns nodes, ppn, rate\n",
-                path, NULL == shape ? "any" : shape, NULL == rate ? "any" : rate);
+                wish->path, NULL == wish->shape ? "any" : wish->shape, NULL == wish->rate ? "any" : wish->rate);
         return BAD_FILE;
     }
-    printf("%-22s%6s%17s%11s%19s%19s%11s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s%6s%5s\n", "", "", "pick for a clock",
-           "over 1.25", "pick for both", "over the fallback", "over 1.05", "collective", "points", "single", "row",
-           "sgl.", "row", "single", "row", "single", "row", "sgl.", "row");
+    if (NULL == wish->rules) {
+        printf("%-22s%6s%17s%11s%19s%19s%11s\n%-22s%6s%9s%8s%6s%5s%11s%8s%11s%8s%6s%5s\n", "", "", "pick for a clock",
+               "over 1.25", "pick for both", "over the fallback", "over 1.05", "collective", "points", "single", "row",
+               "sgl.", "row", "single", "row", "single", "row", "sgl.", "row");
+    } else {
+        printf("%-22s%6s%17s%18s%19s%11s%10s\n%-22s%6s%9s%8s%10s%8s%11s%8s%6s%5s%10s\n", "", "", "over the best",
+               "by both, > 1.05", "over the fallback", "over 1.05", "not", "collective", "points", "single", "row",
+               "mean", "points", "single", "row", "sgl.", "row", "measured");
+    }
     for (int i = 0; i < TUNE_FUNCTION_COUNT; ++i) {
         char name[TUNE_FUNCTION_NAME];
 
-        print_summary(tune_function_name(tune_function_at(i), name), &summaries[i]);
+        if (0 < summaries[i].points + summaries[i].unknown) {
+            print(tune_function_name(tune_function_at(i), name), &summaries[i]);
+        }
     }
-    print_summary("all", &total);
+    print("all", &total);
     return GOOD;
 }

@@ -48,10 +48,13 @@ static void usage(FILE *out)
         "      What the model says that a call takes on that machine by each of some PARAMETERS, as in the column\n"
         "      \"algorithm\" of bench/candidates: 'tree ibalg=binary ibs=32K', 'groups ibalg=linear groups=8'.\n"
         "\n"
-        "  han_rules regret CSV --machine FILE [--shape NODESxPPN] [--rate WORD] [--show WHICH]\n"
+        "  han_rules regret CSV [--machine FILE] [--rules FILE] [--shape NODESxPPN] [--rate WORD] [--show WHICH]\n"
         "      How good the model's choice would be on that machine: what its picks take over what the best candidate\n"
         "      takes, by a table of bench/candidates; of lines with that shape and rate only. WHICH: far (the\n"
-        "      default) shows each pick that takes more than 1.25 of the best one, all shows every pick.\n"
+        "      default) shows each pick that takes more than 1.25 of the best one, all shows every pick. With\n"
+        "      --rules: how good that file's choice is, and the model's where it leaves a call to it, for the\n"
+        "      machine in the file, or --machine. By both clocks a choice is behind by the worse of its two ratios\n"
+        "      to the best, over what that is for the candidate for which it is least.\n"
         "\n"
         "Exit codes: 0 all is well, 1 a file is not, 2 bad arguments.\n",
         out);
@@ -91,16 +94,25 @@ static void tell(const char *path, const mca_coll_han_rules_error_t *error)
     }
 }
 
+static int read_rules(const char *path, mca_coll_han_rules_t *rules)
+{
+    mca_coll_han_rules_error_t error;
+
+    if (0 != mca_coll_han_rules_read(rules, path, &error)) {
+        tell(path, &error);
+        return BAD_FILE;
+    }
+    return GOOD;
+}
+
 /* -- check -- */
 
 static int check(const char *path)
 {
     mca_coll_han_rules_t rules;
-    mca_coll_han_rules_error_t error;
     uint64_t collectives = 0;
 
-    if (0 != mca_coll_han_rules_read(&rules, path, &error)) {
-        tell(path, &error);
+    if (GOOD != read_rules(path, &rules)) {
         return BAD_FILE;
     }
     for (size_t i = 0; i < rules.count; ++i) {
@@ -172,8 +184,7 @@ static void explain_decision(const mca_coll_han_rule_t *rule, const mca_coll_han
     printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
 }
 
-/* Why the rule of a file does not decide a call; NULL where it does. */
-static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
+const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
     return NULL == rule                                        ? "there is no rule for this collective, form and order"
            : rule->leave                                       ? "algorithm=auto"
@@ -181,26 +192,31 @@ static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_
                                                                : NULL;
 }
 
-/* The rule that decides where no file does, nor the model. */
-static int explain_builtin(const mca_coll_han_input_t *input)
+void read_builtin(mca_coll_han_rules_t *rules)
 {
-    mca_coll_han_rules_t builtin;
     mca_coll_han_rules_error_t error;
 
     if (0
-        != mca_coll_han_rules_parse(&builtin, "built-in rules", mca_coll_han_builtin, strlen(mca_coll_han_builtin),
+        != mca_coll_han_rules_parse(rules, "built-in rules", mca_coll_han_builtin, strlen(mca_coll_han_builtin),
                                     &error)) {
         tell("built-in rules", &error);
-        return BAD_FILE;
+        exit(BAD_FILE);
     }
+}
+
+/* The rule that decides where no file does, nor the model. */
+static void explain_builtin(const mca_coll_han_input_t *input)
+{
+    mca_coll_han_rules_t builtin;
+
+    read_builtin(&builtin);
     explain_decision(explain_table(&builtin, input), input);
     mca_coll_han_rules_free(&builtin);
-    return GOOD;
 }
 
 /* The model decides, or (`decides` false) shows what it would. */
-static int explain_model(const char *name, const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
-                         bool decides)
+static void explain_model(const char *name, const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                          bool decides)
 {
     char text[HAN_CHOICE_TEXT];
 
@@ -208,20 +224,18 @@ static int explain_model(const char *name, const mca_coll_han_machine_t *machine
         printf("decides  the model, for %s\n", name);
     }
     fputs(need(mca_coll_han_choice_best(machine, input, text)), stdout);
-    return GOOD;
 }
 
 /*
  * @param rules of a file; NULL: there is none
  * @param machine_name of the machine, for which the model decides where the file does not
  */
-static int explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
-                   const mca_coll_han_input_t *input)
+static void explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
+                    const mca_coll_han_input_t *input)
 {
     const bool model = mca_coll_han_choice_serves(input);
     const mca_coll_han_rule_t *rule = NULL;
     const char *why;
-    int rc = GOOD;
 
     printf("%s of %zu bytes on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
            input->bytes, input->nodes, input->ppn, input->in_order ? "consecutive" : "scattered");
@@ -234,10 +248,11 @@ static int explain(const mca_coll_han_rules_t *rules, const char *machine_name, 
     } else if (NULL != rules) {
         printf("left     to the %s: %s\n", model ? "model" : "built-in rules", why);
     }
-    if (NULL != why && !model) {
-        rc = explain_builtin(input);
+    if (model) {
+        explain_model(machine_name, machine, input, NULL != why);
+    } else if (NULL != why) {
+        explain_builtin(input);
     }
-    return GOOD == rc && model ? explain_model(machine_name, machine, input, NULL != why) : rc;
 }
 
 /* -- options -- */
@@ -252,6 +267,7 @@ enum {
     ORDER,
     FORM,
     MACHINE,
+    RULES,
     SHAPE,
     RATE,
     SHOW,
@@ -382,17 +398,15 @@ static int run_explain(int argc, char **argv)
     mca_coll_han_machine_t machine;
     mca_coll_han_input_t input;
     mca_coll_han_rules_t rules = { .count = 0 };
-    mca_coll_han_rules_error_t error;
     int rc = read_options(argc, argv, call_names, values);
     const char *const path = values[FILE_NAME];
 
     rc = GOOD == rc ? read_call(argv[0], values, &input) : rc;
-    if (GOOD == rc && NULL != path && 0 != mca_coll_han_rules_read(&rules, path, &error)) {
-        tell(path, &error);
-        rc = BAD_FILE;
-    }
+    rc = GOOD == rc && NULL != path ? read_rules(path, &rules) : rc;
     rc = GOOD == rc ? choose_machine(values[MACHINE], path, &rules, &machine, &name) : rc;
-    rc = GOOD == rc ? explain(NULL == path ? NULL : &rules, name, &machine, &input) : rc;
+    if (GOOD == rc) {
+        explain(NULL == path ? NULL : &rules, name, &machine, &input);
+    }
     mca_coll_han_rules_free(&rules);
     return rc;
 }
@@ -435,20 +449,37 @@ static int run_predict(int argc, char **argv)
 
 static int run_regret(int argc, char **argv)
 {
-    static const struct option names[] = { { "machine", required_argument, NULL, MACHINE },
-                                           { "shape", required_argument, NULL, SHAPE },
-                                           { "rate", required_argument, NULL, RATE },
-                                           { "show", required_argument, NULL, SHOW },
-                                           { NULL, 0, NULL, 0 } };
+    static const struct option names[]
+        = { { "machine", required_argument, NULL, MACHINE }, { "rules", required_argument, NULL, RULES },
+            { "shape", required_argument, NULL, SHAPE },     { "rate", required_argument, NULL, RATE },
+            { "show", required_argument, NULL, SHOW },       { NULL, 0, NULL, 0 } };
     const char *values[OPTIONS] = { [SHOW] = "far" };
     mca_coll_han_machine_t machine;
+    mca_coll_han_rules_t rules = { .count = 0 };
     int rc = read_options(argc, argv, names, values);
 
-    if (GOOD == rc && (NULL == values[FILE_NAME] || NULL == values[MACHINE])) {
-        rc = bad_use("regret wants ", NULL == values[FILE_NAME] ? "a table of candidates" : "--machine");
+    if (GOOD == rc && NULL == values[FILE_NAME]) {
+        rc = bad_use("regret wants ", "a table of candidates");
     }
-    rc = GOOD == rc ? read_machine(values[MACHINE], &machine) : rc;
-    return GOOD == rc ? regret(values[FILE_NAME], &machine, values[SHAPE], values[RATE], is_all(values[SHOW])) : rc;
+    if (GOOD == rc && NULL != values[RULES]) {
+        rc = read_rules(values[RULES], &rules);
+    }
+    if (GOOD == rc && NULL != values[MACHINE]) {
+        rc = read_machine(values[MACHINE], &machine);
+    } else if (GOOD == rc) {
+        machine = rules.numbers;
+        rc = 0 == rules.numbers.hash ? bad_use("regret wants ", "--machine, or --rules with a machine in its file")
+                                     : rc;
+    }
+    rc = GOOD == rc ? regret(&(struct regret_wish){ .path = values[FILE_NAME],
+                                                    .shape = values[SHAPE],
+                                                    .rate = values[RATE],
+                                                    .machine = &machine,
+                                                    .rules = NULL == values[RULES] ? NULL : &rules,
+                                                    .all = is_all(values[SHOW]) })
+                    : rc;
+    mca_coll_han_rules_free(&rules);
+    return rc;
 }
 
 /* -- main -- */

@@ -21,16 +21,24 @@ mca_coll_han_collective_t collective_of(const mca_coll_han_rule_t *rule);
 /** Prints a file of Open MPI's own HAN as rules; what cannot be told by them goes to standard error. */
 int convert(const char *path);
 
-/**
- * Prints how good the model's choice is on a table of measured candidates.
- *
- * @param path of the table (bench/candidates)
- * @param shape of the lines that count, as 4x4: nodes, and ranks of each; NULL: all
- * @param rate of the lines that count; NULL: all
- * @param all each pick is shown, not only those that are far from the best
- * @returns an exit code
- */
-int regret(const char *path, const mca_coll_han_machine_t *machine, const char *shape, const char *rate, bool all);
+/** Why the rule of a file does not decide a call; NULL where it does. */
+const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input);
+
+/** The built-in rules. They are good; where memory is short the program ends. */
+void read_builtin(mca_coll_han_rules_t *rules);
+
+/** Of a table of measured candidates (bench/candidates): which lines count, who chooses, and what is shown. */
+struct regret_wish {
+    const char *path;
+    const char *shape;                     /**< as 4x4: nodes, and ranks of each; NULL: all */
+    const char *rate;                      /**< NULL: all */
+    const mca_coll_han_machine_t *machine; /**< of the model */
+    const mca_coll_han_rules_t *rules; /**< choose first, and the model for what they leave; NULL: the model alone */
+    bool all;                          /**< each pick is shown, not only those that are far from the best */
+};
+
+/** Prints how good the choice is on such a table. Returns an exit code. */
+int regret(const struct regret_wish *wish);
 
 /**
  * Prints what the model says that a call takes by each of some parameters.
