@@ -132,14 +132,14 @@ test_groups_predicted() {
 
 # Of two candidates the model takes the better one by single calls, and the worse one in a row.
 readonly MEASURED=("nodes,ppn,map,rate,collective,bytes,algorithm,single_us,row_us,wrong,calls,rounds")
+readonly BCASTS=(4,1,slot,25,bcast,1048576,fallback,200000,130000,0,4,5
+    '4,1,slot,25,bcast,1048576,tree ibalg=linear ibs=0,150000,120000,0,4,5'
+    '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=16384,100000,90000,0,4,5'
+    '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5')
 
 test_regret() {
     write cluster "${CLUSTER[@]}"
-    write table "${MEASURED[@]}" \
-        4,1,slot,25,bcast,1048576,fallback,200000,130000,0,4,5 \
-        '4,1,slot,25,bcast,1048576,tree ibalg=linear ibs=0,150000,120000,0,4,5' \
-        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=16384,100000,90000,0,4,5' \
-        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5' \
+    write table "${MEASURED[@]}" "${BCASTS[@]}" \
         4,1,slot,none,bcast,1048576,fallback,1,1,0,4,5
     run 0 regret "$tmp/table" --machine "$tmp/cluster" --rate 25 || return 1
     # columns: points; a pick for each clock; over 1.25; for both; over the fallback; of these over 1.05
@@ -152,11 +152,7 @@ test_regret() {
 # What a job with a table does: its rule where it serves, else what the model, or a built-in rule, says.
 test_regret_rules() {
     write cluster "${CLUSTER[@]}"
-    write table "${MEASURED[@]}" \
-        4,1,slot,25,bcast,1048576,fallback,200000,130000,0,4,5 \
-        '4,1,slot,25,bcast,1048576,tree ibalg=linear ibs=0,150000,120000,0,4,5' \
-        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=16384,100000,90000,0,4,5' \
-        '4,1,slot,25,bcast,1048576,tree ibalg=pipeline ibs=0,170000,60000,0,4,5' \
+    write table "${MEASURED[@]}" "${BCASTS[@]}" \
         4,1,slot,25,reduce,8,fallback,10,10,0,4,5 \
         4,1,slot,25,ibcast,8,fallback,10,10,0,4,5 \
         4,1,slot,25,barrier,0,fallback,10,10,0,4,5 \
