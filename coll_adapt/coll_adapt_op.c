@@ -428,7 +428,6 @@ static size_t divide_up(size_t a, size_t b)
  */
 static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how)
 {
-    const bool whole = coll_pml_may_reorder(call->comm);
     size_t unit_size = 1;
 
     op->unit = MPI_BYTE;
@@ -451,14 +450,14 @@ static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, co
         op->segment_count = 1;
         return 0;
     }
-    op->segment_count = 0 == how->segment_size || whole ? op->count : how->segment_size / unit_size;
-    if (0 != how->segments && !whole) {
+    op->segment_count = 0 == how->segment_size ? op->count : how->segment_size / unit_size;
+    if (0 != how->segments) {
         op->segment_count = divide_up(op->count, how->segments);
     }
     if (0 == op->segment_count) {
         op->segment_count = 1;
     }
-    if (op->segment_count > op->count) {
+    if (coll_pml_may_reorder(call->comm) || op->segment_count > op->count) {
         op->segment_count = op->count;
     }
     return divide_up(op->count, op->segment_count);
