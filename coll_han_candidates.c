@@ -270,6 +270,16 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     return text;
 }
 
+bool mca_coll_han_candidate_is(mca_coll_han_collective_t collective, const mca_coll_han_params_t *one,
+                               const mca_coll_han_params_t *other)
+{
+    char text[HAN_CANDIDATE_TEXT], other_text[HAN_CANDIDATE_TEXT];
+
+    return 0
+           == strcmp(mca_coll_han_candidate_text(collective, one, text),
+                     mca_coll_han_candidate_text(collective, other, other_text));
+}
+
 int mca_coll_han_candidate_read(mca_coll_han_collective_t collective, const char *text, mca_coll_han_params_t *params,
                                 mca_coll_han_text_error_t *error)
 {

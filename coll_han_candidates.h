@@ -31,6 +31,10 @@ enum { HAN_CANDIDATE_TEXT = 128 };
 char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mca_coll_han_params_t *params,
                                   char text[HAN_CANDIDATE_TEXT]);
 
+/** Whether two are the same candidate: alike in all that its algorithm reads. */
+bool mca_coll_han_candidate_is(mca_coll_han_collective_t collective, const mca_coll_han_params_t *one,
+                               const mca_coll_han_params_t *other);
+
 /**
  * The parameters that such a text stands for: what a rule says behind "algorithm=".
  *

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum clock { SINGLE, ROW, CLOCKS };
-
 /* Tables of rules: the user's, and the built-in one. */
 enum { OWN, BUILTIN, TABLES };
 
@@ -23,7 +21,7 @@ enum { OWN, BUILTIN, TABLES };
 struct candidate {
     mca_coll_han_params_t params;
     char *text;
-    double measured[CLOCKS]; /* us */
+    double measured[TUNE_CLOCK_COUNT]; /* us */
 };
 
 /* Lines of one call. */
@@ -38,14 +36,14 @@ struct point {
 /* Ratios that are summed up. */
 struct summary {
     int points;
-    double own[CLOCKS];  /* sum of what the pick for one clock takes, over the best by that clock */
-    double pick[CLOCKS]; /* the same of the one pick for both */
-    double gain[CLOCKS]; /* sum of logarithms of what the pick takes over the fallback */
-    int far[CLOCKS];     /* picks for one clock that take more than 1.25 of the best */
-    int slower[CLOCKS];  /* picks for both that take more than 1.05 of the fallback */
-    double behind;       /* sum of how far the pick is behind the candidate that is least behind */
-    int missed;          /* picks that are more than 1.05 behind it */
-    int unknown;         /* points that do not count, for what is chosen there was not measured */
+    double own[TUNE_CLOCK_COUNT];  /* sum of what the pick for one clock takes, over the best by that clock */
+    double pick[TUNE_CLOCK_COUNT]; /* the same of the one pick for both */
+    double gain[TUNE_CLOCK_COUNT]; /* sum of logarithms of what the pick takes over the fallback */
+    int far[TUNE_CLOCK_COUNT];     /* picks for one clock that take more than 1.25 of the best */
+    int slower[TUNE_CLOCK_COUNT];  /* picks for both that take more than 1.05 of the fallback */
+    double behind;                 /* sum of how far the pick is behind the candidate that is least behind */
+    int missed;                    /* picks that are more than 1.05 behind it */
+    int unknown;                   /* points that do not count, for what is chosen there was not measured */
 };
 
 struct file {
@@ -122,9 +120,9 @@ static int add_candidate(struct point *point, const struct file *file, const mca
     struct candidate candidate = { .text = NULL };
     struct tune_function function = { .collective = HAN_BCAST };
 
-    candidate.measured[SINGLE] = strtod(fields[at[SINGLE_US]], NULL);
-    candidate.measured[ROW] = strtod(fields[at[ROW_US]], NULL);
-    if (!(0 < candidate.measured[SINGLE]) || !(0 < candidate.measured[ROW])) {
+    candidate.measured[TUNE_SINGLE] = strtod(fields[at[SINGLE_US]], NULL);
+    candidate.measured[TUNE_ROW] = strtod(fields[at[ROW_US]], NULL);
+    if (!(0 < candidate.measured[TUNE_SINGLE]) || !(0 < candidate.measured[TUNE_ROW])) {
         return wrong_line(file, "a time is not above 0", "");
     }
     if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &function)) {
@@ -165,7 +163,7 @@ static void clear(struct point *point)
 
 static uint64_t predicted(const struct point *point, long candidate, int clock)
 {
-    return SINGLE == clock ? point->times[candidate].single : point->times[candidate].row;
+    return TUNE_SINGLE == clock ? point->times[candidate].single : point->times[candidate].row;
 }
 
 /* By one clock alone: the first of the fastest. */
@@ -195,16 +193,16 @@ static struct tune_function function_of(const mca_coll_han_input_t *input)
     return (struct tune_function){ .collective = input->collective, .form = input->form };
 }
 
-/* How far a candidate is behind the best, by the clock by which that is more. */
-static double worse_ratio(const struct point *point, long candidate)
+/* How far a candidate is behind the best of each clock, by both clocks. */
+static double behind_each(const struct point *point, long candidate)
 {
-    double worse = 0;
+    struct tune_times own, least;
 
-    for (int clock = 0; clock < CLOCKS; ++clock) {
-        worse = fmax(worse, point->candidates[candidate].measured[clock]
-                                / point->candidates[best_of(point, clock)].measured[clock]);
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        own.seconds[clock] = 1e-6 * point->candidates[candidate].measured[clock];
+        least.seconds[clock] = 1e-6 * point->candidates[best_of(point, clock)].measured[clock];
     }
-    return worse;
+    return tune_judge_behind(&own, &least);
 }
 
 /* The candidate that is least behind. */
@@ -213,30 +211,27 @@ static long best_of_both(const struct point *point)
     long best = 0;
 
     for (long i = 1; i < point->count; ++i) {
-        best = worse_ratio(point, i) < worse_ratio(point, best) ? i : best;
+        best = behind_each(point, i) < behind_each(point, best) ? i : best;
     }
     return best;
 }
 
-/* By both clocks: the same, over what that is of the best by both. */
-static double behind(const struct point *point, long candidate)
+/* What one of the candidates takes, by both clocks. Returns how far it is behind, over what the best of both is. */
+static double judge_pick(const struct point *point, long pick, struct summary *summary)
 {
-    return worse_ratio(point, candidate) / worse_ratio(point, best_of_both(point));
-}
+    const double behind = behind_each(point, pick) / behind_each(point, best_of_both(point));
 
-/* What one of the candidates takes, which is to be good by both clocks. */
-static void judge_pick(const struct point *point, long pick, struct summary *summary)
-{
     ++summary->points;
-    for (int clock = 0; clock < CLOCKS; ++clock) {
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         const double measured = point->candidates[pick].measured[clock];
 
         summary->pick[clock] += measured / point->candidates[best_of(point, clock)].measured[clock];
         summary->gain[clock] += log(measured / point->candidates[0].measured[clock]);
         summary->slower[clock] += 1.05 < measured / point->candidates[0].measured[clock];
     }
-    summary->behind += behind(point, pick);
-    summary->missed += 1.05 < behind(point, pick);
+    summary->behind += behind;
+    summary->missed += 1.05 < behind;
+    return behind;
 }
 
 static long model_pick(const struct point *point)
@@ -247,13 +242,10 @@ static long model_pick(const struct point *point)
 /* The candidate with these parameters; -1: none was measured. */
 static long find(const struct point *point, const mca_coll_han_params_t *params)
 {
-    const mca_coll_han_collective_t collective = point->input.collective;
-    char text[HAN_CANDIDATE_TEXT], other[HAN_CANDIDATE_TEXT];
     long found = 0;
 
-    mca_coll_han_candidate_text(collective, params, text);
     while (found < point->count
-           && 0 != strcmp(text, mca_coll_han_candidate_text(collective, &point->candidates[found].params, other))) {
+           && !mca_coll_han_candidate_is(point->input.collective, params, &point->candidates[found].params)) {
         ++found;
     }
     return found < point->count ? found : -1;
@@ -304,9 +296,9 @@ static void print_point(const struct point *point)
 static void judge_rules(const struct point *point, const mca_coll_han_rules_t rules[TABLES], struct summary *summary,
                         bool all)
 {
-    const struct candidate *const best = &point->candidates[best_of_both(point)];
     mca_coll_han_params_t params;
     const long pick = rules_pick(point, rules, &params);
+    double behind;
 
     if (-1 == pick) {
         char text[HAN_CANDIDATE_TEXT];
@@ -316,13 +308,15 @@ static void judge_rules(const struct point *point, const mca_coll_han_rules_t ru
         printf("%s was not measured\n", mca_coll_han_candidate_text(point->input.collective, &params, text));
         return;
     }
-    judge_pick(point, pick, summary);
-    if (all || 1.25 < behind(point, pick)) {
+    behind = judge_pick(point, pick, summary);
+    if (all || 1.25 < behind) {
         const struct candidate *const own = &point->candidates[pick];
+        const struct candidate *const best = &point->candidates[best_of_both(point)];
 
         print_point(point);
-        printf("%.2f: %s (%.1f us, %.1f us), best %s (%.1f us, %.1f us)\n", behind(point, pick), own->text,
-               own->measured[SINGLE], own->measured[ROW], best->text, best->measured[SINGLE], best->measured[ROW]);
+        printf("%.2f: %s (%.1f us, %.1f us), best %s (%.1f us, %.1f us)\n", behind, own->text,
+               own->measured[TUNE_SINGLE], own->measured[TUNE_ROW], best->text, best->measured[TUNE_SINGLE],
+               best->measured[TUNE_ROW]);
     }
 }
 
@@ -331,8 +325,8 @@ static void judge_model(const struct point *point, struct summary *summary, bool
 {
     static const char *const clock_names[] = { "single", "row" };
 
-    judge_pick(point, model_pick(point), summary);
-    for (int clock = 0; clock < CLOCKS; ++clock) {
+    (void) judge_pick(point, model_pick(point), summary);
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         const long own = fastest(point, clock), best = best_of(point, clock);
         const double measured = point->candidates[own].measured[clock], least = point->candidates[best].measured[clock];
         const double regret = measured / least;
@@ -356,9 +350,10 @@ static void print_of_rules(const char *name, const struct summary *summary)
         printf("%-22s%6d%75d\n", name, 0, summary->unknown);
         return;
     }
-    printf("%-22s%6d%9.3f%8.3f%10.3f%8d%11.2f%8.2f%6d%5d%10d\n", name, summary->points, summary->pick[SINGLE] / points,
-           summary->pick[ROW] / points, summary->behind / points, summary->missed, exp(summary->gain[SINGLE] / points),
-           exp(summary->gain[ROW] / points), summary->slower[SINGLE], summary->slower[ROW], summary->unknown);
+    printf("%-22s%6d%9.3f%8.3f%10.3f%8d%11.2f%8.2f%6d%5d%10d\n", name, summary->points,
+           summary->pick[TUNE_SINGLE] / points, summary->pick[TUNE_ROW] / points, summary->behind / points,
+           summary->missed, exp(summary->gain[TUNE_SINGLE] / points), exp(summary->gain[TUNE_ROW] / points),
+           summary->slower[TUNE_SINGLE], summary->slower[TUNE_ROW], summary->unknown);
 }
 
 static void print_of_model(const char *name, const struct summary *summary)
@@ -366,15 +361,16 @@ static void print_of_model(const char *name, const struct summary *summary)
     const double points = summary->points;
 
     printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f%6d%5d\n", name, summary->points,
-           summary->own[SINGLE] / points, summary->own[ROW] / points, summary->far[SINGLE], summary->far[ROW],
-           summary->pick[SINGLE] / points, summary->pick[ROW] / points, exp(summary->gain[SINGLE] / points),
-           exp(summary->gain[ROW] / points), summary->slower[SINGLE], summary->slower[ROW]);
+           summary->own[TUNE_SINGLE] / points, summary->own[TUNE_ROW] / points, summary->far[TUNE_SINGLE],
+           summary->far[TUNE_ROW], summary->pick[TUNE_SINGLE] / points, summary->pick[TUNE_ROW] / points,
+           exp(summary->gain[TUNE_SINGLE] / points), exp(summary->gain[TUNE_ROW] / points),
+           summary->slower[TUNE_SINGLE], summary->slower[TUNE_ROW]);
 }
 
 static void add_up(struct summary *sum, const struct summary *part)
 {
     sum->points += part->points;
-    for (int clock = 0; clock < CLOCKS; ++clock) {
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         sum->own[clock] += part->own[clock];
         sum->pick[clock] += part->pick[clock];
         sum->gain[clock] += part->gain[clock];

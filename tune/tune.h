@@ -92,6 +92,9 @@ struct tune_times {
 /** Makes one clock decide: the other one says the same. TUNE_CLOCK_COUNT: both decide. */
 void tune_judge_by(struct tune_times *times, enum tune_clock clock);
 
+/** How many times as long as another one, by the clock by which that is more. */
+double tune_judge_behind(const struct tune_times *times, const struct tune_times *other);
+
 /** The geometric mean over both clocks. */
 double tune_judge_mean(const struct tune_times *times);
 

@@ -17,8 +17,7 @@ enum { LAST_STAY = sizeof(stay_within) / sizeof(stay_within[0]) - 1 };
 /* After a round, where all are to be timed well: a machine may be disturbed for as long as that round takes. */
 static const double stay_to_be_timed = 5.0;
 
-/* How many times as long, by the clock by which that is more. */
-static double behind(const struct tune_times *times, const struct tune_times *other)
+double tune_judge_behind(const struct tune_times *times, const struct tune_times *other)
 {
     double most = 0;
 
@@ -53,7 +52,8 @@ double tune_judge_mean(const struct tune_times *times)
 
 bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other)
 {
-    return tune_judge_mean(other) >= TUNE_WORTH * tune_judge_mean(times) && behind(times, other) <= TUNE_WORTH;
+    return tune_judge_mean(other) >= TUNE_WORTH * tune_judge_mean(times)
+           && tune_judge_behind(times, other) <= TUNE_WORTH;
 }
 
 /* By each clock the least median of those that were timed; before the first round, of all that are in. */
@@ -74,7 +74,7 @@ static struct tune_times best_of(const struct tune_record *records, long count)
 
 bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback)
 {
-    return !record->wrong && !record->out && TUNE_WORTH >= behind(&record->median, &fallback->median);
+    return !record->wrong && !record->out && TUNE_WORTH >= tune_judge_behind(&record->median, &fallback->median);
 }
 
 long tune_judge_winner(const struct tune_record *records, long count)
@@ -84,7 +84,7 @@ long tune_judge_winner(const struct tune_record *records, long count)
 
     for (long i = 1; i < count; ++i) {
         if (tune_judge_may_win(&records[i], &records[0])
-            && behind(&records[i].median, &best) < behind(&records[winner].median, &best)) {
+            && tune_judge_behind(&records[i].median, &best) < tune_judge_behind(&records[winner].median, &best)) {
             winner = i;
         }
     }
@@ -96,7 +96,7 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
     const struct tune_times best = best_of(records, count);
 
     return tune_judge_may_win(&records[one], &records[0])
-           && behind(&records[one].median, &best) <= TIE * behind(&records[winner].median, &best);
+           && tune_judge_behind(&records[one].median, &best) <= TIE * tune_judge_behind(&records[winner].median, &best);
 }
 
 /* ---- round by round ---- */
@@ -116,12 +116,12 @@ void tune_judge_drop(struct tune_record *records, long count, bool by_both)
 {
     const struct tune_times best = best_of(records, count);
     const struct tune_record *const leader = &records[tune_judge_winner(records, count)];
-    const double lead = behind(&leader->median, &best);
+    const double lead = tune_judge_behind(&leader->median, &best);
 
     for (long i = 0; i < count; ++i) {
         struct tune_record *const record = &records[i];
         const bool always = by_both || 0 == i || count - 1 == i;
-        const double least = (always ? behind_by_both : behind)(&record->least, &best);
+        const double least = (always ? behind_by_both : tune_judge_behind)(&record->least, &best);
 
         if (record == leader || record->out || 1 > record->rounds || (by_both && 0 == i)) {
             continue;
@@ -153,7 +153,9 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
         struct tune_record *last = NULL;
 
         for (long i = 1; i < count - 1; ++i) {
-            if (!records[i].out && (NULL == last || behind(&records[i].median, &best) > behind(&last->median, &best))) {
+            if (!records[i].out
+                && (NULL == last
+                    || tune_judge_behind(&records[i].median, &best) > tune_judge_behind(&last->median, &best))) {
                 last = &records[i];
             }
         }

@@ -225,12 +225,9 @@ static const struct likely *find_likely(const struct race *race, const struct tu
 
 static bool is_likely(const struct likely *likely, const mca_coll_han_params_t *params)
 {
-    char text[HAN_CANDIDATE_TEXT], other[HAN_CANDIDATE_TEXT];
     long k = 0;
 
-    mca_coll_han_candidate_text(likely->collective, params, text);
-    while (k < likely->count
-           && 0 != strcmp(text, mca_coll_han_candidate_text(likely->collective, &likely->params[k], other))) {
+    while (k < likely->count && !mca_coll_han_candidate_is(likely->collective, params, &likely->params[k])) {
         ++k;
     }
     return k < likely->count;
