@@ -9,14 +9,19 @@
 
 #include "coll_han_rules.h"
 
-/* An algorithm has the first so many of them. With two nodes all are the same. */
-static const mca_coll_adapt_tree_kind_t trees[]
-    = { ADAPT_TREE_LINEAR, ADAPT_TREE_BINOMIAL, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_KNOMIAL };
+/* Trees of the leaders: an algorithm has the first so many of them. Among few nodes some have the same shape. */
+static const struct {
+    mca_coll_adapt_tree_kind_t kind;
+    int alike; /* up to so many nodes one that stands above has the same shape */
+} trees[] = {
+    { ADAPT_TREE_LINEAR, 0 }, { ADAPT_TREE_BINOMIAL, 3 }, { ADAPT_TREE_PIPELINE, 2 },
+    { ADAPT_TREE_BINARY, 4 }, { ADAPT_TREE_KNOMIAL, 5 }, /* of radix 4: HAN_RADIX */
+};
 enum { TREES_OF_SIMPLE = 2, TREES_OF_LEADERS = 2, TREES_OF_PIPELINE = 3, TREES_OF_RING = 3, TREES_OF_TREE = 5 };
 
-static int tree_count(const mca_coll_han_candidates_t *what, int count)
+static bool is_alike(const mca_coll_han_candidates_t *what, int i)
 {
-    return 2 < what->input.nodes ? count : 1;
+    return trees[i].alike >= what->input.nodes;
 }
 
 /* With fewer groups there are eight ranks or less: a binomial tree has as few messages behind one another. */
@@ -77,10 +82,13 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
 {
     const bool many = 1 < most_lanes(&list->what->input, 0);
 
-    for (int i = 0; i < tree_count(list->what, count); ++i) {
+    for (int i = 0; i < count; ++i) {
         size_t segment = 0;
 
-        params.ibalg = params.iralg = trees[i];
+        if (is_alike(list->what, i)) {
+            continue;
+        }
+        params.ibalg = params.iralg = trees[i].kind;
         do {
             const int lanes = most_lanes(&list->what->input, segment);
 
@@ -155,9 +163,11 @@ static void add_levels(struct list *list, mca_coll_han_params_t params, int coun
                 add_up_allreduce(list, params);
                 continue;
             }
-            for (int i = 0; i < (blocks ? 1 : tree_count(list->what, count)); ++i) {
-                params.ibalg = params.iralg = trees[i];
-                add(list, params);
+            for (int i = 0; i < (blocks ? 1 : count); ++i) {
+                if (!is_alike(list->what, i)) {
+                    params.ibalg = params.iralg = trees[i].kind;
+                    add(list, params);
+                }
             }
         }
         fs = HAN_SIMPLE == params.algorithm ? 0 : next_segment(fs, bytes);
@@ -167,11 +177,14 @@ static void add_levels(struct list *list, mca_coll_han_params_t params, int coun
 static void add_leaders(struct list *list, mca_coll_han_params_t params)
 {
     const mca_coll_han_input_t *input = &list->what->input;
-    const int count = mca_coll_han_leaders_have_tree(input->collective) ? tree_count(list->what, TREES_OF_LEADERS) : 1;
+    const int count = mca_coll_han_leaders_have_tree(input->collective) ? TREES_OF_LEADERS : 1;
     size_t segment = 0;
 
     for (int i = 0; i < count; ++i) {
-        params.ibalg = params.iralg = trees[i];
+        if (is_alike(list->what, i)) {
+            continue;
+        }
+        params.ibalg = params.iralg = trees[i].kind;
         do {
             params.ibs = params.irs = segment;
             add(list, params);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "../coll_adapt/coll_adapt_tree.h"
 #include "../coll_han_rules.h"
 #include "unit.h"
 
@@ -120,8 +121,64 @@ static void test_what_comes_to_the_same_is_one_candidate(void **state)
     with_candidates(look_for_twins);
     assert_int_equal(4, mca_coll_han_candidates_make(&two, &params)); /* fallback, simple by two components, tree */
     free(params);
-    assert_int_equal(10, mca_coll_han_candidates_make(&four, &params));
+    assert_int_equal(8, mca_coll_han_candidates_make(&four, &params)); /* of five trees, three */
     free(params);
+}
+
+enum { MOST_NODES = 9, HAN_RADIX = 4, SHAPE = 2 * MOST_NODES + 1 };
+
+/* A pair of brackets for each rank, around those below it in the order in which they are served. */
+static void add_shape(char *shape, mca_coll_adapt_tree_kind_t kind, int size, int root, int rank)
+{
+    mca_coll_adapt_tree_t tree;
+
+    assert_int_equal(0, mca_coll_adapt_tree_make(&tree, kind, HAN_RADIX, size, root, rank));
+    strcat(shape, "(");
+    for (int i = 0; i < tree.child_count; ++i) {
+        add_shape(shape, kind, size, root, tree.children[i]);
+    }
+    strcat(shape, ")");
+    mca_coll_adapt_tree_free(&tree);
+}
+
+/* Which of the trees of some candidates have the shape of one of this kind. */
+static int count_alike(const mca_coll_han_params_t *params, long count, mca_coll_adapt_tree_kind_t kind, int nodes,
+                       int root)
+{
+    char wanted[SHAPE] = "";
+    int alike = 0;
+
+    add_shape(wanted, kind, nodes, root, root);
+    for (long i = 0; i < count; ++i) {
+        if (HAN_TREE == params[i].algorithm) {
+            char shape[SHAPE] = "";
+
+            add_shape(shape, params[i].ibalg, nodes, root, root);
+            alike += 0 == strcmp(wanted, shape);
+        }
+    }
+    return alike;
+}
+
+/* Whatever the number of nodes: each shape that any kind of tree has there is a candidate, once. */
+static void test_each_shape_of_a_tree_is_a_candidate_once(void **state)
+{
+    static const mca_coll_adapt_tree_kind_t kinds[]
+        = { ADAPT_TREE_LINEAR, ADAPT_TREE_BINOMIAL, ADAPT_TREE_PIPELINE, ADAPT_TREE_BINARY, ADAPT_TREE_KNOMIAL };
+
+    (void) state;
+    for (int nodes = 2; nodes <= MOST_NODES; ++nodes) {
+        const mca_coll_han_candidates_t what = candidates_for(HAN_BCAST, nodes, 4, 8);
+        mca_coll_han_params_t *params;
+        const long count = mca_coll_han_candidates_make(&what, &params);
+
+        for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); ++kind) {
+            for (int root = 0; root < nodes; ++root) {
+                assert_int_equal(1, count_alike(params, count, kinds[kind], nodes, root));
+            }
+        }
+        free(params);
+    }
 }
 
 /* Of what is alike the first is chosen: lanes, where each rank has a tree, and one lane, where a message would be cut.
@@ -173,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
         cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
+        cmocka_unit_test(test_each_shape_of_a_tree_is_a_candidate_once),
         cmocka_unit_test(test_lanes_come_first_where_they_cut_nothing),
     };
 
