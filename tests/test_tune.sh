@@ -516,6 +516,59 @@ END
     grep -q '^bcast nodes=2 ppn=2 bytes=0-1M : algorithm=auto # did not pay' "$tmp/v.rules"
 }
 
+# A line for each size: how far the table is behind what is best by the worse of both clocks, and how many times as long the
+# best, HAN's own choice and what goes without HAN take; what comes of all is the sum of the lines.
+a_table_is_compared_with_the_best() {
+    cat >"$tmp/best.rules" <<'END'
+han-rules 1
+bcast nodes=2 ppn=2 bytes=0-100 form=blocking : algorithm=fallback
+bcast nodes=2 ppn=2 bytes=32K- form=blocking : algorithm=pipeline fs=4096 imod=libnbc smod=basic
+END
+    tune --validate "$tmp/best.rules" --best --collectives bcast,gatherv,ireduce --bytes 64-32K --repetitions 2-2
+    ((status == 0)) || fail "exit code $status"
+    awk 'function least(a, b) { return a + 0 < b + 0 ? a + 0 : b + 0 }
+        function most(a, b) { return a + 0 > b + 0 ? a + 0 : b + 0 }
+        $2 ~ /^(bcast|gatherv|ireduce)$/ && NF > 12 {
+            ++lines[$2]
+            line[$2, $3] = $1
+            table = best = 0
+            rough = 0
+            for (i = 5; i < 12; i += 4) {
+                first = least(least(1, $(i + 1)), least($(i + 2), $(i + 3)))
+                rough += first < 0.2
+                table = most(table, 1 / most(first, 0.01))
+                best = most(best, $(i + 1) / most(first, 0.01))
+            }
+            behind = table / best
+            if (!rough && ($4 > 1.1 * behind + 0.01 || behind > 1.1 * $4 + 0.01)) { print "wrong:", $0, behind; bad = 1 }
+            if ($2 == "bcast" && $3 == 64 && $13 == "fallback" && $4 != 1) { print "not the same:", $0; bad = 1 }
+            sum += $4
+            near += $4 < 1.05
+            nearly += $4 <= 1.05
+        }
+        $1 == "sizes:" {
+            count = $2 + 0
+            split($0, parts, /[:;,] /)
+            said = parts[4] + 0; sub(/.*behind it: /, ""); said += $0 + 0
+            sub(/.*in the mean /, ""); mean = $1
+        }
+        END {
+            if (lines["bcast"] != 4 || lines["ireduce"] != 4 || lines["gatherv"] != 1 || count != 9) { print "lines"; bad = 1 }
+            # Between two rules the nearest one counts; of a collective without any, HAN decides.
+            if (line["bcast", 64] line["bcast", 512] line["bcast", 4096] line["bcast", 32768] != "2233" || line["ireduce", 64] != 0) { print "rules"; bad = 1 }
+            if (said < near || said > nearly || mean < sum / 9 - 0.01 || mean > sum / 9 + 0.01) { print said, near, mean, sum / 9; bad = 1 }
+            exit bad
+        }' "$tmp/out" || fail 'the comparison is not as it should be'
+    says_once 'more than 1.05 behind HAN.s own choice: [0-9]'
+    tune --best --output "$tmp/x.rules"
+    says_once 'han_tune: --best needs --validate FILE'
+    tune --validate "$tmp/best.rules" --best --prune
+    says_once 'han_tune: --best is not for --prune'
+    tune --validate "$tmp/best.rules" --best --time-limit 0.001 --collectives bcast
+    ((status == 0)) || fail "exit code $status"
+    says_once 'han_tune: there was no time for all sizes'
+}
+
 bad_input_gets_one_message() {
     tune --output "$tmp/x.rules" --segments 16K-32K
     ((status == 2)) || fail "exit code $status"
@@ -814,6 +867,7 @@ main() {
     check_all 'parts of the allocation are tuned' parts_of_the_allocation_are_tuned
     check_all 'a call that fails is left out, and the search goes on' a_call_that_fails_is_left_out
     check '--validate finds the rule that does not pay, --prune drops it' validate_and_prune
+    check '--best compares a table with the best of all candidates' a_table_is_compared_with_the_best
     check 'bad input gets one message' bad_input_gets_one_message
     check 'what cannot be written is found out before' what_cannot_be_written_is_found_out_before
     check_all 'what is no file of its own stays' what_is_no_file_of_its_own_stays

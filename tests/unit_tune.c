@@ -387,6 +387,10 @@ static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **s
     assert_int_equal(2, tune_judge_winner(fallen, 3));
     assert_false(tune_judge_ties(fallen, 3, 1, 2));
     assert_int_equal(0, tune_judge_winner(best, 2));
+    /* By the clock by which each is further behind the least of all: 90 of 20 and 20, and 40 of 20 and 20. */
+    assert_true(fabs(tune_judge_over(middle, 5, 1, 2) - 90.0 / 40) < 1e-9);
+    assert_true(fabs(tune_judge_over(middle, 5, 2, 1) - 40.0 / 90) < 1e-9);
+    assert_true(fabs(tune_judge_over(middle, 5, 0, 0) - 1) < 1e-9);
 }
 
 /* Of records, which are out: as a number, the first one's bit the lowest. */

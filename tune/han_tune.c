@@ -14,6 +14,7 @@
 
 #include "common/tool_leave.h"
 #include "common/tool_version.h"
+#include "tune_best.h"
 #include "tune_contest.h"
 #include "tune_options.h"
 #include "tune_quick.h"
@@ -26,7 +27,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct options {
     const char *output, *folder, *report, *validate;
     char *const *command; /* as it was typed */
-    bool race, quick, prune, help;
+    bool race, quick, prune, best, help;
     const char *of_task;   /* an option that only task and exhaustive have, and that was given; NULL: none */
     const char *of_search; /* the same, that --quick does not have */
     bool clock;            /* one is named */
@@ -40,7 +41,7 @@ struct options {
 
 static const char usage[]
     = "mpirun ... han_tune --output FILE [options]\n"
-      "mpirun ... han_tune --validate FILE [--prune] [options]\n"
+      "mpirun ... han_tune --validate FILE [--prune | --best] [options]\n"
       "mpirun ... han_tune --quick --output FILE [--report FOLDER] [--measurements FOLDER] [--quiet]\n"
       "\n"
       "Finds the best way to do collectives on the nodes that it runs on, and writes it as a table of rules: see\n"
@@ -59,7 +60,7 @@ static const char usage[]
       "  --clock CLOCK              by which is decided: single calls, calls in a row, or both, where the worse of\n"
       "                             the two counts: single, row, both (both); of a race and --validate\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
-      "  --repetitions LOW-HIGH     rounds (2-5); task, exhaustive: of each measurement (3-10)\n"
+      "  --repetitions LOW-HIGH     rounds (2-5; --best: 10); task, exhaustive: of each measurement (3-10)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
       "  --measurements FOLDER      where measurements are kept; one that was interrupted goes on from there\n"
       "                             (FILE.measured)\n"
@@ -68,6 +69,8 @@ static const char usage[]
       "it\n"
       "                             without HAN\n"
       "  --prune                    rules that do not pay are left to HAN's own choice, in FILE\n"
+      "  --best                     against the best of all candidates, too, at the sizes of a race: all of them are\n"
+      "                             timed, which takes minutes\n"
       "  --quick                    no table, but the machine alone, in seconds: FILE is for coll_han_machine\n"
       "  --quiet                    no progress\n"
       "\n"
@@ -208,6 +211,7 @@ enum option_id {
     REPORT,
     VALIDATE,
     PRUNE,
+    BEST,
     QUICK,
     QUIET,
     HELP
@@ -232,6 +236,7 @@ static const struct option names[] = {
     { "report", required_argument, NULL, REPORT },
     { "validate", required_argument, NULL, VALIDATE },
     { "prune", no_argument, NULL, PRUNE },
+    { "best", no_argument, NULL, BEST },
     { "quick", no_argument, NULL, QUICK },
     { "quiet", no_argument, NULL, QUIET },
     { "help", no_argument, NULL, HELP },
@@ -345,6 +350,8 @@ static bool take_option(void *context, int id, const char *text)
         return true;
     case PRUNE:
         return options->prune = true;
+    case BEST:
+        return options->best = true;
     case QUICK:
         return options->quick = true;
     case QUIET:
@@ -391,7 +398,7 @@ static int complete(struct options *options)
     }
     if (0 == options->way.most) {
         options->way.least = options->race ? 2 : 3;
-        options->way.most = options->race ? 5 : 10;
+        options->way.most = options->race && !options->best ? 5 : 10;
     }
     return 0;
 }
@@ -407,8 +414,11 @@ static int read_options(struct options *options, int argc, char **argv)
     if ((NULL == options->output) == (NULL == options->validate)) {
         return tune_complain("either --output FILE or --validate FILE is needed; --help lists the options");
     }
-    if (options->prune && NULL == options->validate) {
-        return tune_complain("--prune needs --validate FILE");
+    if ((options->prune || options->best) && NULL == options->validate) {
+        return tune_complain("--%s needs --validate FILE", options->prune ? "prune" : "best");
+    }
+    if (options->best && (options->prune || !options->race)) {
+        return tune_complain("--best is not for %s", options->prune ? "--prune" : "--mode task and exhaustive");
     }
     return complete(options);
 }
@@ -516,6 +526,9 @@ static int do_part(struct job *job, struct tune_engine *engine)
     struct tune_choice *choices = NULL;
     long count;
 
+    if (job->options->best) {
+        return tune_best(engine, space, &job->options->way, 0 == world_rank ? &job->rules : NULL);
+    }
     if (NULL != job->options->validate) {
         return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
     }

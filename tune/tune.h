@@ -125,6 +125,9 @@ bool tune_judge_may_win(const struct tune_record *record, const struct tune_reco
 /** Whether one could as well be the winner: it is not 3 % more behind the best. */
 bool tune_judge_ties(const struct tune_record *records, long count, long one, long winner);
 
+/** How far one is behind the best of each clock, over how far another one is. */
+double tune_judge_over(const struct tune_record *records, long count, long one, long other);
+
 /**
  * After a round: who cannot be the winner any more is out. What is out after a single round has taken so much longer
  * that no short disturbance can be the cause.

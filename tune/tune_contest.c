@@ -74,8 +74,7 @@ static const mca_coll_han_params_t *params_of(const struct tune_contestant *cont
     return contestant->own ? NULL : &contestant->params;
 }
 
-/* A call of the contest. */
-static mca_coll_han_input_t input_of(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
+mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
 {
     mca_coll_han_input_t input = mca_coll_han_input_good(contest->function.collective);
 
@@ -91,7 +90,7 @@ static mca_coll_han_input_t input_of(const struct tune_contest *contest, const m
 bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,
                          mca_coll_han_form_t form)
 {
-    mca_coll_han_input_t input = input_of(contest, machine);
+    mca_coll_han_input_t input = tune_contest_input(contest, machine);
 
     input.form = form;
     return mca_coll_han_fits(contest->contestants[candidate].params.algorithm, &input);
@@ -120,7 +119,7 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                                       .bytes = bytes,
                                       .clock = TUNE_CLOCK_COUNT,
                                       .calls = tune_engine_calls(held_bytes(engine, function.collective, bytes)) };
-    what.input = input_of(contest, machine);
+    what.input = tune_contest_input(contest, machine);
     count = mca_coll_han_candidates_make(&what, &params);
     tune_contest_need(0 <= count);
     set_contestants(contest, &what.input, params, count);
@@ -130,7 +129,7 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
                        const mca_coll_han_params_t *params, long count)
 {
-    const mca_coll_han_input_t input = input_of(contest, machine);
+    const mca_coll_han_input_t input = tune_contest_input(contest, machine);
     mca_coll_han_params_t *all = allocate(count + 1, sizeof(*all));
 
     all[0] = contest->contestants[0].params;
@@ -237,6 +236,31 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
     free(seconds);
     free(had);
     return sum;
+}
+
+void tune_contest_check_told(struct tune_contest *contest, const struct tune_check *how)
+{
+    char name[TUNE_FUNCTION_NAME];
+
+    if (0 < tune_contest_check(contest, how)) {
+        tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
+                      tune_function_name(contest->function, name), contest->bytes);
+    }
+}
+
+/* The first and the last of a row matter less where a call takes long, and few are enough. */
+void tune_contest_shorten(struct tune_contest *contest)
+{
+    enum { LEAST = 2 };
+    const double most = 0.1; /* seconds */
+    double least = INFINITY;
+
+    for (long i = 0; i < contest->count; ++i) {
+        least = contest->contestants[i].out ? least : fmin(least, contest->contestants[i].checked);
+    }
+    while (LEAST < contest->calls && most < contest->calls * least) {
+        --contest->calls;
+    }
 }
 
 /* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */

@@ -47,6 +47,9 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, struct tune_function function, size_t bytes);
 
+/** The call that is timed. */
+mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
+
 /** Instead of all candidates beside the fallback, these; predicted, too. */
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
                        const mca_coll_han_params_t *params, long count);
@@ -72,6 +75,12 @@ struct tune_check {
  * @returns how many are wrong, on all ranks
  */
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how);
+
+/** The same, and rank 0 says where some are wrong. */
+void tune_contest_check_told(struct tune_contest *contest, const struct tune_check *how);
+
+/** After a look at the results: fewer calls in a row, where these would take long. */
+void tune_contest_shorten(struct tune_contest *contest);
 
 /**
  * Times those that are not out. Whose call fails is out.

@@ -99,6 +99,13 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
            && tune_judge_behind(&records[one].median, &best) <= TIE * tune_judge_behind(&records[winner].median, &best);
 }
 
+double tune_judge_over(const struct tune_record *records, long count, long one, long other)
+{
+    const struct tune_times best = best_of(records, count);
+
+    return tune_judge_behind(&records[one].median, &best) / tune_judge_behind(&records[other].median, &best);
+}
+
 /* ---- round by round ---- */
 
 /* Whether it has been slower all the time, by a clock by which that counts. */

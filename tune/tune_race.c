@@ -20,13 +20,11 @@ enum { HOPELESS = 2 };
 
 enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */ };
 
-/* What looking at results may take, the first round, and each of the others, where more than a few are there; and the
- * calls of a row, where there are more than two. */
+/* What looking at results may take, the first round, and each of the others, where more than a few are there. */
 #define CHECK_SECONDS 1.0
 #define FIRST_SECONDS 0.8
 #define ROUND_SECONDS 0.4
-#define ROW_SECONDS 0.1
-enum { CHECK_LEAST = 8, ROUND_LEAST = 3, CALLS_LEAST = 2 };
+enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
 
 /*
  * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
@@ -62,20 +60,54 @@ size_t tune_race_memory(const struct tune_space *space)
     return BLOCKS < space->most_bytes ? space->most_bytes : BLOCKS;
 }
 
-/* ---- one race ---- */
+/* ---- sizes ---- */
 
-/* Where a call takes long, the first and the last of a row matter less, and few are enough. */
-static void shorten_rows(struct tune_contest *contest)
+static bool fits(const struct tune_space *space, mca_coll_han_collective_t collective, size_t bytes, int ranks)
 {
-    double least = INFINITY;
-
-    for (long i = 0; i < contest->count; ++i) {
-        least = contest->contestants[i].out ? least : fmin(least, contest->contestants[i].checked);
-    }
-    while (CALLS_LEAST < contest->calls && ROW_SECONDS < contest->calls * least) {
-        --contest->calls;
-    }
+    return tune_contest_held(collective, bytes, ranks) <= tune_race_memory(space);
 }
+
+/* Fewer, where memory does not allow them. */
+static size_t within_memory(const struct tune_space *space, mca_coll_han_collective_t collective, size_t bytes,
+                            int ranks)
+{
+    while (!fits(space, collective, bytes, ranks)) {
+        bytes /= 2;
+    }
+    return bytes;
+}
+
+/* Where blocks differ and not all ranks know them, no rule can depend on bytes (coll_han_call.c). */
+static bool knows_bytes(mca_coll_han_collective_t collective)
+{
+    return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
+}
+
+bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, int place,
+                    size_t *bytes)
+{
+    size_t most;
+
+    if (HAN_BARRIER == collective || !knows_bytes(collective)) {
+        *bytes = 0;
+        return 0 == place;
+    }
+    if (!fits(space, collective, space->least_bytes, ranks)) {
+        return false;
+    }
+    most = within_memory(space, collective, space->most_bytes, ranks);
+    for (*bytes = space->least_bytes; 0 < place && *bytes < most; --place) {
+        *bytes = *bytes * STRIDE < most ? *bytes * STRIDE : most;
+    }
+    return 0 == place;
+}
+
+size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes)
+{
+    return knows_bytes(collective) ? bytes : within_memory(space, collective, HAN_CHOICE_UNKNOWN, ranks);
+}
+
+/* ---- one race ---- */
 
 static bool is_late(const struct race *race)
 {
@@ -98,16 +130,6 @@ static void tell(struct race *race, const struct tune_contest *contest)
     tune_time_text(passed * (all - race->function) / (race->function + 1), left);
     fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->function + 1, all,
             tune_function_name(contest->function, name), bytes, time, left);
-}
-
-static void check(struct tune_contest *contest, const struct tune_check *how)
-{
-    char name[TUNE_FUNCTION_NAME];
-
-    if (0 < tune_contest_check(contest, how)) {
-        tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
-                      tune_function_name(contest->function, name), contest->bytes);
-    }
 }
 
 /* Rounds, until more of them tell nothing. */
@@ -151,7 +173,7 @@ static int confirm(struct race *race, struct tune_contest *contest, long winner)
             tune_contest_forget(contestant);
         }
     }
-    check(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
+    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     for (int round = 0; round < race->way->most && 0 == rc && !sure; ++round) {
         struct tune_record *records;
 
@@ -321,26 +343,6 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
     return 0;
 }
 
-static bool fits(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
-{
-    return tune_contest_held(collective, bytes, race->ranks) <= tune_race_memory(race->space);
-}
-
-/* Fewer, where memory does not allow them. */
-static size_t within_memory(const struct race *race, mca_coll_han_collective_t collective, size_t bytes)
-{
-    while (!fits(race, collective, bytes)) {
-        bytes /= 2;
-    }
-    return bytes;
-}
-
-/* Where blocks differ and not all ranks know them, no rule can depend on bytes (coll_han_call.c). */
-static bool knows_bytes(mca_coll_han_collective_t collective)
-{
-    return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
-}
-
 /* What rank 0 has kept of the same race is for all. */
 static bool is_kept(const struct race *race, struct tune_choice *choice)
 {
@@ -371,14 +373,12 @@ static void note(struct race *race, const struct tune_choice *choice)
 }
 
 /*
- * Races at a size, or at that of long blocks where none can be known; the choice comes to this place. What was kept is
- * taken also where the time is over.
+ * Races at a size; the choice comes to this place. What was kept is taken also where the time is over.
  *
  * @returns 0; 1 where there is no time; -1 after an error, which has been told
  */
 static int race_at(struct race *race, struct tune_function function, size_t bytes, long place)
 {
-    const mca_coll_han_collective_t collective = function.collective;
     struct tune_choice choice = { .function = function, .bytes = bytes };
     struct tune_contest contest;
     char name[TUNE_FUNCTION_NAME];
@@ -393,13 +393,13 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
         return 1;
     }
     tune_contest_open(&contest, race->engine, &race->machine, function,
-                      knows_bytes(collective) ? bytes : within_memory(race, collective, HAN_CHOICE_UNKNOWN));
+                      tune_race_timed(race->space, function.collective, race->ranks, bytes));
     contest.clock = race->way->clock;
     tune_contest_add_own(&contest);
     tune_contest_leave_out(&contest, HOPELESS);
     leave_to_likely(race, &contest);
-    check(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
-    shorten_rows(&contest);
+    tune_contest_check_told(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
+    tune_contest_shorten(&contest);
     rc = hold(race, &contest);
     if (0 == rc && NULL != race->log) {
         tune_contest_print(&contest, "-", &race->log->table);
@@ -418,7 +418,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
     return rc;
 }
 
-/* ---- sizes ---- */
+/* ---- all races ---- */
 
 static bool alike(const struct tune_choice *one, const struct tune_choice *other)
 {
@@ -450,25 +450,20 @@ static long bisect(struct race *race, long place)
 
 static int race_function(struct race *race, struct tune_function function)
 {
-    const mca_coll_han_collective_t collective = function.collective;
     const long begin = race->count;
-    const size_t least = race->space->least_bytes;
-    char name[TUNE_FUNCTION_NAME];
-    size_t most;
-    int rc = 0;
+    size_t bytes;
+    int size = 0, rc = 0;
 
-    if (HAN_BARRIER == collective || !knows_bytes(collective)) {
-        return 0 > race_at(race, function, 0, race->count) ? -1 : 0;
-    }
-    if (!fits(race, collective, least)) {
-        tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
-                      tune_function_name(function, name), least, race->ranks, tune_race_memory(race->space));
-        return 0;
-    }
-    most = within_memory(race, collective, race->space->most_bytes);
-    for (size_t bytes = least; 0 == rc && (begin == race->count || race->choices[race->count - 1].bytes < most);
-         bytes = bytes * STRIDE < most ? bytes * STRIDE : most) {
+    while (0 == rc && tune_race_size(race->space, function.collective, race->ranks, size, &bytes)) {
         rc = race_at(race, function, bytes, race->count);
+        ++size;
+    }
+    if (0 == size) {
+        char name[TUNE_FUNCTION_NAME];
+
+        tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
+                      tune_function_name(function, name), race->space->least_bytes, race->ranks,
+                      tune_race_memory(race->space));
     }
     if (0 > rc) {
         return -1;

@@ -15,6 +15,19 @@
 /** The longest message, or blocks of all ranks together, that a race needs memory for. */
 size_t tune_race_memory(const struct tune_space *space);
 
+/**
+ * The sizes that are raced in any case, of a message or of a block.
+ *
+ * @param place from 0 on
+ * @param bytes of the rule; 0 where rules cannot depend on them
+ * @returns false behind the last one; also at the first, where there is no memory for it
+ */
+bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, int place,
+                    size_t *bytes);
+
+/** The bytes that are timed for such a rule: where it cannot depend on them, those of long blocks. */
+size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes);
+
 /** What rank 0 has of a race: where it is noted, and what was kept of one that was interrupted. */
 struct tune_race_log {
     struct tune_table table; /**< a line for each candidate that was timed, as han_candidates prints it */

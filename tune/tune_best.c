@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tune_best.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "coll_han_choice.h"
+#include "tune_contest.h"
+#include "tune_options.h"
+#include "tune_race.h"
+
+/* What a table says of a call; where it leaves it to HAN's own choice, that. */
+struct saying {
+    int line; /* of the rule; 0: it is left */
+    int known;
+    mca_coll_han_params_t params;
+};
+
+/* Places in the last contest, of which the fallback has the first one. What is the same candidate has the same place.
+ */
+struct finalists {
+    long table, best, own;
+};
+
+/* What comes of all points. */
+struct tally {
+    int points, same, near; /* the table says what is the best; what is at most TUNE_WORTH behind it */
+    int behind_own, behind_fallback;
+    double sum, worst; /* of how far it is behind, over how far the best is */
+};
+
+struct job {
+    struct tune_engine *engine;
+    const struct tune_space *space;
+    const struct tune_way *way;
+    const mca_coll_han_rules_t *rules; /* NULL on other ranks than 0 */
+    mca_coll_han_candidates_t machine;
+    int ranks, points; /* that there are */
+    double begin, told;
+    struct tally tally;
+};
+
+/* What the model chooses, where it does. */
+static void ask_model(const struct job *job, const mca_coll_han_input_t *input, struct saying *saying)
+{
+    const mca_coll_han_machine_t *machine = tune_engine_machine(job->engine);
+
+    if (NULL != machine && mca_coll_han_choice_serves(input)) {
+        mca_coll_han_choices_t choices = { .count = 0 };
+        const mca_coll_han_params_t *params = mca_coll_han_choose(&choices, machine, input);
+
+        tune_contest_need(NULL != params);
+        saying->known = true;
+        saying->params = *params;
+        mca_coll_han_choices_free(&choices);
+    }
+}
+
+/* Rank 0 looks it up, for all. */
+static struct saying ask(const struct job *job, const struct tune_contest *contest, size_t bytes)
+{
+    mca_coll_han_input_t input = tune_contest_input(contest, &job->machine);
+    struct saying saying = { .line = 0 };
+
+    input.bytes = bytes;
+    if (NULL != job->rules) {
+        mca_coll_han_lookup_t lookup = { .made = false };
+        const mca_coll_han_rule_t *rule;
+
+        tune_contest_need(0 == mca_coll_han_lookup_make(&lookup, job->rules, &input));
+        rule = mca_coll_han_lookup_find(&lookup, bytes);
+        mca_coll_han_lookup_free(&lookup);
+        if (NULL != rule && !rule->leave && mca_coll_han_fits(rule->params.algorithm, &input)) {
+            saying.line = rule->line;
+            saying.known = true;
+            saying.params = mca_coll_han_decide(&input, &rule->params, &mca_coll_han_unset);
+        } else {
+            ask_model(job, &input, &saying);
+        }
+    }
+    saying.params.why = NULL;
+    MPI_Bcast(&saying, (int) sizeof(saying), MPI_BYTE, 0, tune_engine_comm(job->engine));
+    return saying;
+}
+
+/* Rounds; where all candidates are there, without those that are far behind. */
+static int hold(const struct job *job, struct tune_contest *contest, bool all)
+{
+    int rc = 0;
+
+    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
+    tune_contest_shorten(contest);
+    for (int round = 0; round < job->way->most && 0 == rc; ++round) {
+        rc = tune_contest_round(contest, round);
+        if (all) {
+            struct tune_record *records = tune_contest_records(contest);
+
+            tune_judge_drop(records, contest->count, false);
+            tune_contest_take(contest, records);
+        }
+    }
+    return rc;
+}
+
+/* The fastest of all: that one, what the table says, and HAN's own choice are the contest then. */
+static struct finalists choose(const struct job *job, struct tune_contest *contest, const struct saying *saying)
+{
+    const mca_coll_han_collective_t collective = contest->function.collective;
+    struct tune_record *records = tune_contest_records(contest);
+    const long winner = tune_judge_winner(records, contest->count - 1);
+    const mca_coll_han_params_t fallback = contest->contestants[0].params, won = contest->contestants[winner].params;
+    const bool is_best = saying->known && mca_coll_han_candidate_is(collective, &saying->params, &won);
+    const bool is_fallback = saying->known && mca_coll_han_candidate_is(collective, &saying->params, &fallback);
+    struct finalists finalists = { .best = 0 };
+    mca_coll_han_params_t params[2];
+    long count = 0;
+
+    if (0 != winner) {
+        params[count++] = won;
+        finalists.best = count;
+    }
+    if (0 != saying->line && !is_best && !is_fallback) {
+        params[count++] = saying->params;
+    }
+    finalists.own = count + 1;
+    finalists.table = is_best ? finalists.best : is_fallback ? 0 : 0 == saying->line ? finalists.own : count;
+    free(records);
+    tune_contest_only(contest, &job->machine, params, count);
+    tune_contest_add_own(contest);
+    return finalists;
+}
+
+static void print(const struct tune_contest *contest, const struct finalists *finalists, const struct saying *saying,
+                  size_t bytes, double behind)
+{
+    const long others[] = { finalists->best, finalists->own, 0 };
+    char name[TUNE_FUNCTION_NAME], text[HAN_CANDIDATE_TEXT];
+
+    printf("%6d %-21s %10zu %7.2f", saying->line, tune_function_name(contest->function, name), bytes, behind);
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        const double seconds = tune_series_median(&contest->contestants[finalists->table].series[clock]);
+
+        printf(" %12.1f", 1e6 * seconds);
+        for (int i = 0; i < 3; ++i) {
+            printf(" %7.2f", tune_series_median(&contest->contestants[others[i]].series[clock]) / seconds);
+        }
+    }
+    printf("  %s\n", mca_coll_han_candidate_text(contest->function.collective,
+                                                 &contest->contestants[finalists->best].params, text));
+    fflush(stdout);
+}
+
+static void tell(struct job *job)
+{
+    enum { TELL_SECONDS = 10 };
+    const double now = MPI_Wtime(), passed = now - job->begin;
+    const int done = job->tally.points;
+    char time[32], left[32];
+
+    if (NULL == job->rules || job->way->quiet || now < job->told + TELL_SECONDS) {
+        return;
+    }
+    job->told = now;
+    tune_time_text(passed, time);
+    tune_time_text(passed * (job->points - done) / done, left);
+    fprintf(stderr, "han_tune: %d of %d sizes: %s, about %s left\n", done, job->points, time, left);
+}
+
+static void count_in(struct tally *tally, const struct tune_record *records, const struct finalists *finalists,
+                     double behind)
+{
+    const struct tune_times *table = &records[finalists->table].median;
+
+    ++tally->points;
+    tally->same += finalists->table == finalists->best;
+    tally->near += TUNE_WORTH >= behind;
+    tally->behind_own += TUNE_WORTH < tune_judge_behind(table, &records[finalists->own].median);
+    tally->behind_fallback += TUNE_WORTH < tune_judge_behind(table, &records[0].median);
+    tally->sum += behind;
+    tally->worst = fmax(tally->worst, behind);
+}
+
+/* One size of a function. Returns 0, or -1 where a call failed. */
+static int with_size(struct job *job, struct tune_function function, size_t bytes)
+{
+    struct tune_contest contest;
+    struct saying saying;
+    int rc;
+
+    tune_contest_open(&contest, job->engine, &job->machine, function,
+                      tune_race_timed(job->space, function.collective, job->ranks, bytes));
+    contest.clock = job->way->clock;
+    tune_contest_add_own(&contest);
+    saying = ask(job, &contest, bytes);
+    rc = hold(job, &contest, true);
+    if (0 == rc) {
+        const struct finalists finalists = choose(job, &contest, &saying);
+
+        rc = hold(job, &contest, false);
+        if (0 == rc && contest.contestants[finalists.table].out) {
+            rc = -1;
+        }
+        if (0 == rc) {
+            struct tune_record *records = tune_contest_records(&contest);
+            const double behind = tune_judge_over(records, contest.count, finalists.table, finalists.best);
+
+            count_in(&job->tally, records, &finalists, behind);
+            if (NULL != job->rules) {
+                print(&contest, &finalists, &saying, bytes, behind);
+            }
+            free(records);
+            tell(job);
+        }
+    }
+    if (0 != rc) {
+        char name[TUNE_FUNCTION_NAME];
+
+        tune_complain("%s, %zu bytes: a call failed", tune_function_name(function, name), bytes);
+    }
+    tune_contest_close(&contest);
+    return rc;
+}
+
+/* Each size of each function, as long as there is time. Returns 0, or -1 where a call failed. */
+static int with_all(struct job *job)
+{
+    const struct tune_space *space = job->space;
+    int rc = 0;
+
+    for (int i = 0; i < space->function_count && 0 == rc; ++i) {
+        const struct tune_function function = space->functions[i];
+        size_t bytes;
+
+        for (int size = 0; 0 == rc && tune_race_size(space, function.collective, job->ranks, size, &bytes); ++size) {
+            if (tune_engine_is_past(job->engine, job->way->deadline)) {
+                tune_complain("there was no time for all sizes");
+                return 0;
+            }
+            rc = with_size(job, function, bytes);
+        }
+    }
+    return rc;
+}
+
+static void sum_up(const struct tally *tally)
+{
+    if (0 == tally->points) {
+        return;
+    }
+    printf("sizes: %d; the table says what is the best: %d, or at most %.2f behind it: %d; in the mean %.3f behind, at "
+           "worst %.2f\n"
+           "more than %.2f behind HAN's own choice: %d, behind what is done without HAN: %d\n",
+           tally->points, tally->same, TUNE_WORTH, tally->near - tally->same, tally->sum / tally->points, tally->worst,
+           TUNE_WORTH, tally->behind_own, tally->behind_fallback);
+}
+
+int tune_best(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
+              const mca_coll_han_rules_t *rules)
+{
+    struct job job = { .engine = engine, .space = space, .way = way, .rules = rules, .begin = MPI_Wtime() };
+    size_t bytes;
+    int rc;
+
+    job.told = job.begin;
+    MPI_Comm_size(tune_engine_comm(engine), &job.ranks);
+    tune_contest_machine(engine, &job.machine);
+    for (int i = 0; i < space->function_count; ++i) {
+        for (int size = 0; tune_race_size(space, space->functions[i].collective, job.ranks, size, &bytes); ++size) {
+            ++job.points;
+        }
+    }
+    if (NULL != rules) {
+        printf("%48s%37s%37s\n%6s %-21s %10s %7s %12s %7s %7s %7s %12s %7s %7s %7s  %s\n", "", "single calls",
+               "calls in a row", "line", "function", "bytes", "behind", "table, us", "best, x", "own, x", "none, x",
+               "table, us", "best, x", "own, x", "none, x", "best");
+        fflush(stdout);
+    }
+    rc = with_all(&job);
+    if (0 == rc && NULL != rules) {
+        sum_up(&job.tally);
+    }
+    return rc;
+}
