@@ -8,17 +8,31 @@
 #include "common/coll_end.h"
 #include "common/coll_pml.h"
 
-/* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
-static void say_levels(const han_module_t *module, const mca_coll_han_stages_t *table,
-                       const mca_coll_han_params_t *params, char *text, size_t length)
+/* What serves at a level where that one is wanted; where this rank has no part in the level, that one. */
+static mca_coll_han_submodule_t serving(han_module_t *module, mca_coll_han_level_id_t level,
+                                        mca_coll_han_submodule_t wanted, const mca_coll_han_stages_t *table)
 {
-    const bool adapt = HAN_ADAPT == params->imod && NULL != module->adapt;
+    const mca_coll_base_module_t *found = mca_coll_han_module_submodule(module, level, wanted, table);
+    int submodule = 0;
+
+    while (HAN_SUBMODULE_COUNT > submodule && module->levels[level].submodules[submodule] != found) {
+        ++submodule;
+    }
+    return NULL == found || HAN_SUBMODULE_COUNT == submodule ? wanted : (mca_coll_han_submodule_t) submodule;
+}
+
+/* " sr ir ib sb, up adapt ir binary/16384 ib binary/16384, low tuned" */
+static void say_levels(han_module_t *module, const mca_coll_han_stages_t *table, const mca_coll_han_params_t *params,
+                       char *text, size_t length)
+{
+    const mca_coll_han_submodule_t up = serving(module, HAN_UP, params->imod, table);
+    const bool adapt = HAN_ADAPT == up && NULL != module->adapt;
     size_t used = 0;
 
     for (int s = 0; s < table->count; ++s) {
         used += (size_t) snprintf(text + used, length - used, " %s", table->stages[s].name);
     }
-    used += (size_t) snprintf(text + used, length - used, ", up %s", mca_coll_han_submodule_names[params->imod]);
+    used += (size_t) snprintf(text + used, length - used, ", up %s", mca_coll_han_submodule_names[up]);
     for (int s = 0; s < table->count && adapt; ++s) {
         const mca_coll_han_stage_t *stage = &table->stages[s];
         const bool down = HAN_OPERATION_BCAST == stage->operation;
@@ -31,11 +45,12 @@ static void say_levels(const han_module_t *module, const mca_coll_han_stages_t *
                                       module->adapt->trees[kind].name, down ? params->ibs : params->irs);
         }
     }
-    snprintf(text + used, length - used, ", low %s", mca_coll_han_submodule_names[params->smod]);
+    snprintf(text + used, length - used, ", low %s",
+             mca_coll_han_submodule_names[serving(module, HAN_LOW, params->smod, table)]);
 }
 
 /* Tells what has been decided for a call, to users who want to know (coll_han_verbose 2). */
-static void say(const han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_params_t *params)
+static void say(han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_params_t *params)
 {
     static const char *const forms[HAN_FORM_COUNT] = { "", "i", "persistent " };
     const mca_coll_han_stages_t *table = mca_coll_han_stages(input->collective, params->algorithm);

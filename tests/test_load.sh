@@ -288,11 +288,12 @@ test_tells_sockets() {
         said 'coll:han: MPI_COMM_WORLD .*: the 4 ranks of this node are on 2 sockets'
 }
 
-# Whoever is at the level; rank 0 may be alone on its node.
-test_tells_missing() {              # test_tells_missing PPN
-    run --ppn "$1" --mca coll ^sm --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module sm -- \
-        "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
-        [[ $(grep -c 'coll:han: component sm is not available at the low level; tuned is used$' "$tmp/err") == 1 ]]
+# Whoever is at the level; rank 0 may be alone on its node. What is told of each call is what is used.
+test_tells_missing() {              # test_tells_missing PPN LOW
+    run --ppn "$1" --mca coll ^sm --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module sm \
+        --mca coll_han_verbose 2 -- "$tmp/load_mpi_t" coll_han_bcast_segsize=0 &&
+        [[ $(grep -c 'coll:han: component sm is not available at the low level; tuned is used$' "$tmp/err") == 1 ]] &&
+        said "MPI_COMM_WORLD .*bcast, .*, up adapt.*, low $2,"
 }
 
 # Of every communicator once: the world and the ring of load_collectives.
@@ -375,8 +376,8 @@ t_check_all "verbose 1 tells levels, groups and leaders of an even communicator"
 t_check "verbose 1 tells levels, groups and leaders of an uneven communicator" \
     test_tells_levels 3,1 uneven '\{0,2-3\} \{1\}'
 t_check "verbose 1 tells of sockets" test_tells_sockets
-t_check "a component that is not there at a level: one line" test_tells_missing 2
-t_check "the same where rank 0 is alone on its node" test_tells_missing 1,3
+t_check "a component that is not there at a level: one line, and what is used" test_tells_missing 2 tuned
+t_check "the same where rank 0 is alone on its node" test_tells_missing 1,3 sm
 test_verbose_1
 t_check "verbose 1 tells why HAN has no part in one node" test_tells_declined 'all of them are on one node' --ppn 4 --np 4
 t_check "verbose 1 tells what another component does instead" test_tells_called_before
