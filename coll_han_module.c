@@ -37,15 +37,22 @@ static void free_subcomm(ompi_communicator_t *comm)
     ompi_comm_free(&comm);
 }
 
+static void drop_submodule(mca_coll_han_level_t *level, int which)
+{
+    if (level->owned[which]) {
+        if (NULL != level->submodules[which]->coll_module_disable) {
+            level->submodules[which]->coll_module_disable(level->submodules[which], level->comm);
+        }
+        OBJ_RELEASE(level->submodules[which]);
+        level->owned[which] = false;
+    }
+    level->submodules[which] = NULL;
+}
+
 static void level_free(mca_coll_han_level_t *level)
 {
     for (int i = 0; i < HAN_SUBMODULE_COUNT; ++i) {
-        if (level->owned[i]) {
-            if (NULL != level->submodules[i]->coll_module_disable) {
-                level->submodules[i]->coll_module_disable(level->submodules[i], level->comm);
-            }
-            OBJ_RELEASE(level->submodules[i]);
-        }
+        drop_submodule(level, i);
     }
     if (NULL != level->comm) {
         free_subcomm(level->comm);
@@ -458,20 +465,47 @@ static int make_levels(han_module_t *module)
     return OMPI_SUCCESS;
 }
 
+/* What all ranks have of some bits, by what does an allreduce without HAN. */
+static int agree(const han_module_t *module, int own, int *all)
+{
+    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+
+    return fallback->fn.allreduce(&own, all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_band.op, module->comm, fallback->module);
+}
+
+/* Where a rank has no such submodule at one of its levels, because the component is missing there or declines, the
+ * others must not use theirs: they would wait for it. */
+static int agree_on_submodules(han_module_t *module)
+{
+    int own = 0, all, rc;
+
+    for (int bit = 0; bit < HAN_LEVEL_COUNT * HAN_SUBMODULE_COUNT; ++bit) {
+        const mca_coll_han_level_t *level = &module->levels[bit / HAN_SUBMODULE_COUNT];
+
+        own |= (NULL == level->comm || NULL != level->submodules[bit % HAN_SUBMODULE_COUNT]) << bit;
+    }
+    rc = agree(module, own, &all);
+    for (int bit = 0; OMPI_SUCCESS == rc && bit < HAN_LEVEL_COUNT * HAN_SUBMODULE_COUNT; ++bit) {
+        if (0 == (all >> bit & 1)) {
+            drop_submodule(&module->levels[bit / HAN_SUBMODULE_COUNT], bit % HAN_SUBMODULE_COUNT);
+        }
+    }
+    return rc;
+}
+
 /*
  * Whether all ranks have so many ids for communicators above those in use. Where one rank has none that another one
  * has, Open MPI's search for a common id does not end: so nobody searches where they are few.
  */
 static int agree_on_ids(const han_module_t *module, uint32_t wanted, bool *there)
 {
-    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     int used = opal_pointer_array_get_size(&ompi_mpi_communicators), own, all, rc;
 
     while (0 < used && NULL == opal_pointer_array_get_item(&ompi_mpi_communicators, used - 1)) {
         --used;
     }
     own = mca_pml.pml_max_contextid >= wanted && (uint32_t) used <= mca_pml.pml_max_contextid - wanted;
-    rc = fallback->fn.allreduce(&own, &all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_min.op, module->comm, fallback->module);
+    rc = agree(module, own, &all);
     *there = OMPI_SUCCESS == rc && 1 == all;
     return rc;
 }
@@ -488,6 +522,7 @@ static int levels(han_module_t *module, bool at_once)
         return rc;
     }
     rc = there ? make_levels(module) : OMPI_SUCCESS;
+    rc = OMPI_SUCCESS == rc && there ? agree_on_submodules(module) : rc;
     if (OMPI_SUCCESS == rc) {
         module->levels_state = there ? HAN_LEVELS_MADE : HAN_LEVELS_REFUSED;
     }

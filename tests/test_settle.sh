@@ -123,6 +123,14 @@ test_without_adapt() {              # test_without_adapt LINE
     goes_by '(simple|pipeline) ib sb, up libnbc' --mca coll_han_start 0 && said "$1"
 }
 
+# Wanted, and there on all ranks but one: coll/sm takes messages that others send, or waits for ever.
+test_without_sm() {
+    run --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module sm \
+        --mca coll_han_allreduce_algorithm simple --mca coll_han_allreduce_low_module sm \
+        --mca coll_han_verbose 2 -- "$tmp/load_collectives" && right && grep -q 'bcast, 4 bytes: simple ib sb, .* low tuned' "$tmp/err" &&
+        [[ $(grep -c 'coll:han: component sm is not available at the low level; tuned is used$' "$tmp/err") == 1 ]]
+}
+
 # What is another one is told of each component, and none of them does anything.
 test_versions() {
     local component
@@ -255,6 +263,8 @@ t_check "a rank that fails while the machine is measured: one line, and the job 
     test_init_fails 'the machine cannot be measured'
 t_check "a rank that fails while a file is settled: one line, and the job ends" \
     test_init_fails 'the files that decide cannot be settled' --mca coll_han_dynamic_rules_filename "$tmp/rules"
+on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^sm'
+t_check "a component of a level is missing on one rank: one line, and no rank uses it" test_without_sm
 on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
 t_check "HAN is missing on one rank of a node: the job ends" test_ends \
     "han: the component is 0.1.0 on $cluster-n1 (rank 2), but missing on $cluster-n1 (rank 3); $ALIKE; the job ends, for its ranks would wait for ever"
