@@ -560,6 +560,15 @@ END
             exit bad
         }' "$tmp/out" || fail 'the comparison is not as it should be'
     says_once 'more than 1.05 behind HAN.s own choice: [0-9]'
+    # What the table leaves is chosen for its own machine, as in jobs that take it.
+    local picks
+    { echo 'han-rules 1' && grep -v '^#\|^han-machine' "$HERE/cluster.machine" &&
+        echo 'scatter nodes=* ppn=* bytes=* : algorithm=auto'; } >"$tmp/left.rules"
+    picks=$("$build/tune/han_rules" explain --machine "$HERE/cluster.machine" --collective scatter --nodes 2 --ppn 2 --bytes 64K |
+        sed -n 's/^picks .*[0-9]  //p')
+    tune --validate "$tmp/left.rules" --best --collectives scatter --bytes 64K-64K --repetitions 1-1
+    ((status == 0)) || fail "exit code $status"
+    grep -qE "^ +0 scatter +65536 .*  ($picks|.*; the table: $picks)$" "$tmp/out" || fail "not for the machine of the table: $picks"
     tune --best --output "$tmp/x.rules"
     says_once 'han_tune: --best needs --validate FILE'
     tune --validate "$tmp/best.rules" --best --prune

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tuner's cost model and statistics, its search space, its tables, and its file of measurements. */
+#include "../coll_han_candidates.h"
 #include "../coll_han_rules.h"
 #include "../common/tool_version.h"
 #include "../tune/tune.h"
@@ -364,6 +365,30 @@ static void both_clocks_judge(void **state)
         .median = TIMES(single, row), .least = TIMES(0.9 * (single), 0.9 * (row)),                                     \
         .most = TIMES(1.1 * (single), 1.1 * (row)), .rounds = often, .cost = (single) + (row)                          \
     }
+
+/* A rule may say more than a candidate's text. */
+static void ways_are_the_same_where_all_parameters_are(void **state)
+{
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } rows[] = { { "pipeline fs=8192 smod=solo ibalg=linear", "pipeline fs=8K smod=solo ibalg=linear", true },
+                 { "pipeline fs=8192 smod=solo", "pipeline fs=8192 smod=solo imod=libnbc", false },
+                 { "pipeline fs=8192 smod=solo", "pipeline fs=8192 smod=solo depth=1", false },
+                 { "tree ibalg=linear", "tree ibalg=linear sbalg=binomial", false } };
+    mca_coll_han_input_t input = mca_coll_han_input_good(HAN_BCAST);
+
+    (void) state;
+    input.bytes = 64 << 10;
+    for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
+        mca_coll_han_params_t one, other;
+        mca_coll_han_text_error_t error;
+
+        assert_int_equal(0, mca_coll_han_candidate_read(HAN_BCAST, rows[row].one, &one, &error));
+        assert_int_equal(0, mca_coll_han_candidate_read(HAN_BCAST, rows[row].other, &other, &error));
+        assert_int_equal(rows[row].same, tune_is_same(&input, &one, &other));
+    }
+}
 
 static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
 {
@@ -1178,6 +1203,7 @@ int main(void)
         cmocka_unit_test(bytes_are_written_as_people_do),
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(both_clocks_judge),
+        cmocka_unit_test(ways_are_the_same_where_all_parameters_are),
         cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
         cmocka_unit_test(who_falls_behind_is_out),
         cmocka_unit_test(a_round_takes_no_longer_than_it_may),

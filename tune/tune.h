@@ -182,6 +182,10 @@ const char *tune_function_name(struct tune_function function, char name[TUNE_FUN
 /** The function of that name; false where there is none. */
 bool tune_function_find(const char *name, struct tune_function *function);
 
+/** Whether two ways to do a call come to the same, in all that parameters say. */
+bool tune_is_same(const mca_coll_han_input_t *input, const mca_coll_han_params_t *one,
+                  const mca_coll_han_params_t *other);
+
 /** What the user wants to be searched. */
 struct tune_space {
     struct tune_function functions[TUNE_FUNCTION_COUNT];

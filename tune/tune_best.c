@@ -9,10 +9,10 @@
 #include "tune_options.h"
 #include "tune_race.h"
 
-/* What a table says of a call; where it leaves it to HAN's own choice, that. */
+/* What a table says of a call. */
 struct saying {
-    int line; /* of the rule; 0: it is left */
-    int known;
+    int line;  /* of the rule; 0: the call is left to HAN's own choice */
+    int known; /* what is done; else it is that choice, whatever it is */
     mca_coll_han_params_t params;
 };
 
@@ -35,15 +35,16 @@ struct job {
     const struct tune_way *way;
     const mca_coll_han_rules_t *rules; /* NULL on other ranks than 0 */
     mca_coll_han_candidates_t machine;
-    int ranks, points; /* that there are */
+    int ranks, sizes, done; /* that there are, and that have been compared */
     double begin, told;
     struct tally tally;
 };
 
-/* What the model chooses, where it does. */
+/* What the model chooses, where it does: for the machine of the table, as in jobs that take it, else for this one. */
 static void ask_model(const struct job *job, const mca_coll_han_input_t *input, struct saying *saying)
 {
-    const mca_coll_han_machine_t *machine = tune_engine_machine(job->engine);
+    const mca_coll_han_machine_t *carried = &job->rules->numbers;
+    const mca_coll_han_machine_t *machine = 0 != carried->hash ? carried : tune_engine_machine(job->engine);
 
     if (NULL != machine && mca_coll_han_choice_serves(input)) {
         mca_coll_han_choices_t choices = { .count = 0 };
@@ -105,12 +106,12 @@ static int hold(const struct job *job, struct tune_contest *contest, bool all)
 /* The fastest of all: that one, what the table says, and HAN's own choice are the contest then. */
 static struct finalists choose(const struct job *job, struct tune_contest *contest, const struct saying *saying)
 {
-    const mca_coll_han_collective_t collective = contest->function.collective;
+    const mca_coll_han_input_t input = tune_contest_input(contest, &job->machine);
     struct tune_record *records = tune_contest_records(contest);
     const long winner = tune_judge_winner(records, contest->count - 1);
-    const mca_coll_han_params_t fallback = contest->contestants[0].params, won = contest->contestants[winner].params;
-    const bool is_best = saying->known && mca_coll_han_candidate_is(collective, &saying->params, &won);
-    const bool is_fallback = saying->known && mca_coll_han_candidate_is(collective, &saying->params, &fallback);
+    const mca_coll_han_params_t won = contest->contestants[winner].params;
+    const bool is_best = saying->known && tune_is_same(&input, &saying->params, &won);
+    const bool is_fallback = saying->known && HAN_FALLBACK == saying->params.algorithm;
     struct finalists finalists = { .best = 0 };
     mca_coll_han_params_t params[2];
     long count = 0;
@@ -119,11 +120,11 @@ static struct finalists choose(const struct job *job, struct tune_contest *conte
         params[count++] = won;
         finalists.best = count;
     }
-    if (0 != saying->line && !is_best && !is_fallback) {
+    if (saying->known && !is_best && !is_fallback) {
         params[count++] = saying->params;
     }
     finalists.own = count + 1;
-    finalists.table = is_best ? finalists.best : is_fallback ? 0 : 0 == saying->line ? finalists.own : count;
+    finalists.table = is_best ? finalists.best : is_fallback ? 0 : saying->known ? count : finalists.own;
     free(records);
     tune_contest_only(contest, &job->machine, params, count);
     tune_contest_add_own(contest);
@@ -133,6 +134,7 @@ static struct finalists choose(const struct job *job, struct tune_contest *conte
 static void print(const struct tune_contest *contest, const struct finalists *finalists, const struct saying *saying,
                   size_t bytes, double behind)
 {
+    const mca_coll_han_collective_t collective = contest->function.collective;
     const long others[] = { finalists->best, finalists->own, 0 };
     char name[TUNE_FUNCTION_NAME], text[HAN_CANDIDATE_TEXT];
 
@@ -145,8 +147,12 @@ static void print(const struct tune_contest *contest, const struct finalists *fi
             printf(" %7.2f", tune_series_median(&contest->contestants[others[i]].series[clock]) / seconds);
         }
     }
-    printf("  %s\n", mca_coll_han_candidate_text(contest->function.collective,
-                                                 &contest->contestants[finalists->best].params, text));
+    printf("  %s", mca_coll_han_candidate_text(collective, &contest->contestants[finalists->best].params, text));
+    if (finalists->table != finalists->best) {
+        printf("; the table: %s",
+               saying->known ? mca_coll_han_candidate_text(collective, &saying->params, text) : "HAN's own choice");
+    }
+    putchar('\n');
     fflush(stdout);
 }
 
@@ -154,7 +160,6 @@ static void tell(struct job *job)
 {
     enum { TELL_SECONDS = 10 };
     const double now = MPI_Wtime(), passed = now - job->begin;
-    const int done = job->tally.points;
     char time[32], left[32];
 
     if (NULL == job->rules || job->way->quiet || now < job->told + TELL_SECONDS) {
@@ -162,8 +167,8 @@ static void tell(struct job *job)
     }
     job->told = now;
     tune_time_text(passed, time);
-    tune_time_text(passed * (job->points - done) / done, left);
-    fprintf(stderr, "han_tune: %d of %d sizes: %s, about %s left\n", done, job->points, time, left);
+    tune_time_text(passed * (job->sizes - job->done) / job->done, left);
+    fprintf(stderr, "han_tune: %d of %d sizes: %s, about %s left\n", job->done, job->sizes, time, left);
 }
 
 static void count_in(struct tally *tally, const struct tune_record *records, const struct finalists *finalists,
@@ -180,9 +185,20 @@ static void count_in(struct tally *tally, const struct tune_record *records, con
     tally->worst = fmax(tally->worst, behind);
 }
 
-/* One size of a function. Returns 0, or -1 where a call failed. */
+static bool all_are_right(const struct tune_contest *contest)
+{
+    long i = 0;
+
+    while (i < contest->count && !contest->contestants[i].out && 0 == contest->contestants[i].wrong) {
+        ++i;
+    }
+    return i == contest->count;
+}
+
+/* One size of a function. Returns 0, or -1 where a call without HAN, or by its own choice, failed. */
 static int with_size(struct job *job, struct tune_function function, size_t bytes)
 {
+    char name[TUNE_FUNCTION_NAME];
     struct tune_contest contest;
     struct saying saying;
     int rc;
@@ -197,10 +213,10 @@ static int with_size(struct job *job, struct tune_function function, size_t byte
         const struct finalists finalists = choose(job, &contest, &saying);
 
         rc = hold(job, &contest, false);
-        if (0 == rc && contest.contestants[finalists.table].out) {
-            rc = -1;
-        }
-        if (0 == rc) {
+        if (0 == rc && !all_are_right(&contest)) {
+            tune_complain("%s, %zu bytes: a call fails or gives wrong results, and nothing is compared",
+                          tune_function_name(function, name), bytes);
+        } else if (0 == rc) {
             struct tune_record *records = tune_contest_records(&contest);
             const double behind = tune_judge_over(records, contest.count, finalists.table, finalists.best);
 
@@ -209,15 +225,14 @@ static int with_size(struct job *job, struct tune_function function, size_t byte
                 print(&contest, &finalists, &saying, bytes, behind);
             }
             free(records);
-            tell(job);
         }
     }
     if (0 != rc) {
-        char name[TUNE_FUNCTION_NAME];
-
         tune_complain("%s, %zu bytes: a call failed", tune_function_name(function, name), bytes);
     }
     tune_contest_close(&contest);
+    ++job->done;
+    tell(job);
     return rc;
 }
 
@@ -265,18 +280,24 @@ int tune_best(struct tune_engine *engine, const struct tune_space *space, const 
     MPI_Comm_size(tune_engine_comm(engine), &job.ranks);
     tune_contest_machine(engine, &job.machine);
     for (int i = 0; i < space->function_count; ++i) {
-        for (int size = 0; tune_race_size(space, space->functions[i].collective, job.ranks, size, &bytes); ++size) {
-            ++job.points;
+        int size = 0;
+
+        while (tune_race_size(space, space->functions[i].collective, job.ranks, size, &bytes)) {
+            ++size;
         }
+        if (0 == size) {
+            tune_race_left_out(space, space->functions[i], job.ranks);
+        }
+        job.sizes += size;
     }
     if (NULL != rules) {
-        printf("%48s%37s%37s\n%6s %-21s %10s %7s %12s %7s %7s %7s %12s %7s %7s %7s  %s\n", "", "single calls",
-               "calls in a row", "line", "function", "bytes", "behind", "table, us", "best, x", "own, x", "none, x",
-               "table, us", "best, x", "own, x", "none, x", "best");
+        printf("%d nodes of %d ranks\n%48s%37s%37s\n%6s %-21s %10s %7s %12s %7s %7s %7s %12s %7s %7s %7s  %s\n",
+               space->nodes, space->ppn, "", "single calls", "calls in a row", "line", "function", "bytes", "behind",
+               "table, us", "best, x", "own, x", "none, x", "table, us", "best, x", "own, x", "none, x", "best");
         fflush(stdout);
     }
     rc = with_all(&job);
-    if (0 == rc && NULL != rules) {
+    if (NULL != rules) {
         sum_up(&job.tally);
     }
     return rc;

@@ -102,6 +102,14 @@ bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t co
     return 0 == place;
 }
 
+void tune_race_left_out(const struct tune_space *space, struct tune_function function, int ranks)
+{
+    char name[TUNE_FUNCTION_NAME];
+
+    tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
+                  tune_function_name(function, name), space->least_bytes, ranks, tune_race_memory(space));
+}
+
 size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes)
 {
     return knows_bytes(collective) ? bytes : within_memory(space, collective, HAN_CHOICE_UNKNOWN, ranks);
@@ -459,11 +467,7 @@ static int race_function(struct race *race, struct tune_function function)
         ++size;
     }
     if (0 == size) {
-        char name[TUNE_FUNCTION_NAME];
-
-        tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
-                      tune_function_name(function, name), race->space->least_bytes, race->ranks,
-                      tune_race_memory(race->space));
+        tune_race_left_out(race->space, function, race->ranks);
     }
     if (0 > rc) {
         return -1;

@@ -25,6 +25,9 @@ size_t tune_race_memory(const struct tune_space *space);
 bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, int place,
                     size_t *bytes);
 
+/** Says that there is no memory for any size of a function. */
+void tune_race_left_out(const struct tune_space *space, struct tune_function function, int ranks);
+
 /** The bytes that are timed for such a rule: where it cannot depend on them, those of long blocks. */
 size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes);
 

@@ -70,6 +70,20 @@ bool tune_function_find(const char *name, struct tune_function *function)
     return false;
 }
 
+bool tune_is_same(const mca_coll_han_input_t *input, const mca_coll_han_params_t *one,
+                  const mca_coll_han_params_t *other)
+{
+    const mca_coll_han_params_t *both[] = { one, other };
+    char texts[2][HAN_RULES_TEXT];
+
+    for (int i = 0; i < 2; ++i) {
+        const mca_coll_han_params_t params = mca_coll_han_decide(input, both[i], &mca_coll_han_unset);
+
+        mca_coll_han_params_format(&params, texts[i], sizeof(texts[i]));
+    }
+    return 0 == strcmp(texts[0], texts[1]);
+}
+
 bool tune_space_has(mca_coll_han_collective_t collective)
 {
     for (int i = 0; i < ROW_COUNT; ++i) {
