@@ -49,6 +49,11 @@ bool mca_coll_han_rule_serves(const mca_coll_han_rule_t *rule, const mca_coll_ha
            && (HAN_ORDER_ANY == rule->order || (HAN_ORDER_CONSECUTIVE == rule->order) == input->in_order);
 }
 
+bool mca_coll_han_rule_decides(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
+{
+    return NULL != rule && !rule->leave && mca_coll_han_fits(rule->params.algorithm, input);
+}
+
 /* All but bytes. */
 static uint64_t away_in_shape(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {

@@ -129,6 +129,9 @@ int mca_coll_han_lookup_make(mca_coll_han_lookup_t *lookup, const mca_coll_han_r
 /** The nearest rule for so many bytes, in logarithmic time; NULL where the table has none that serves. */
 const mca_coll_han_rule_t *mca_coll_han_lookup_find(const mca_coll_han_lookup_t *lookup, size_t bytes);
 
+/** Whether the nearest rule, which may be NULL, decides a call: it does not leave it, and its algorithm serves it. */
+bool mca_coll_han_rule_decides(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input);
+
 /** Frees what make made; a zeroed lookup is fine too. */
 void mca_coll_han_lookup_free(mca_coll_han_lookup_t *lookup);
 

@@ -358,7 +358,7 @@ int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *in
     const bool by_file = module->uses[HAN_FILE_RULES] && !module->own_choice;
     const mca_coll_han_rule_t *rule = NULL;
     int rc = by_file ? find_nearest(module, HAN_TABLE_FILE, input, &rule) : OMPI_SUCCESS;
-    const bool left = NULL == rule || rule->leave || !mca_coll_han_fits(rule->params.algorithm, input);
+    const bool left = !mca_coll_han_rule_decides(rule, input);
 
     if (OMPI_SUCCESS == rc && left && mca_coll_han_choice_serves(input)) {
         *params = choose(module, input);

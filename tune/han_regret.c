@@ -253,14 +253,11 @@ static long find(const struct point *point, const mca_coll_han_params_t *params)
 
 static const mca_coll_han_rule_t *nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input)
 {
-    mca_coll_han_lookup_t lookup = { .made = false };
     const mca_coll_han_rule_t *rule;
 
-    if (0 != mca_coll_han_lookup_make(&lookup, rules, input)) {
+    if (0 != tune_nearest(rules, input, &rule)) {
         need(NULL);
     }
-    rule = mca_coll_han_lookup_find(&lookup, input->bytes);
-    mca_coll_han_lookup_free(&lookup);
     return rule;
 }
 
@@ -271,7 +268,7 @@ static long rules_pick(const struct point *point, const mca_coll_han_rules_t rul
     const mca_coll_han_input_t *input = &point->input;
     const mca_coll_han_rule_t *rule = nearest(&rules[OWN], input);
 
-    if (NULL != why_left(rule, input)) {
+    if (!mca_coll_han_rule_decides(rule, input)) {
         if (mca_coll_han_choice_serves(input)) {
             const long pick = model_pick(point);
 

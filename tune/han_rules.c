@@ -184,7 +184,8 @@ static void explain_decision(const mca_coll_han_rule_t *rule, const mca_coll_han
     printf("decides  %s\n         %s\n", params.why, mca_coll_han_params_format(&params, text, sizeof(text)));
 }
 
-const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
+/* Why the rule of a file does not decide a call; NULL where it does (mca_coll_han_rule_decides). */
+static const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input)
 {
     return NULL == rule                                        ? "there is no rule for this collective, form and order"
            : rule->leave                                       ? "algorithm=auto"

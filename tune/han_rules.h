@@ -21,9 +21,6 @@ mca_coll_han_collective_t collective_of(const mca_coll_han_rule_t *rule);
 /** Prints a file of Open MPI's own HAN as rules; what cannot be told by them goes to standard error. */
 int convert(const char *path);
 
-/** Why the rule of a file does not decide a call; NULL where it does. */
-const char *why_left(const mca_coll_han_rule_t *rule, const mca_coll_han_input_t *input);
-
 /** The built-in rules. They are good; where memory is short the program ends. */
 void read_builtin(mca_coll_han_rules_t *rules);
 

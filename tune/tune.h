@@ -186,6 +186,10 @@ bool tune_function_find(const char *name, struct tune_function *function);
 bool tune_is_same(const mca_coll_han_input_t *input, const mca_coll_han_params_t *one,
                   const mca_coll_han_params_t *other);
 
+/** The rule of a table that is the nearest to a call; NULL: it has none. Returns 0, or -1 where memory is short. */
+int tune_nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
+                 const mca_coll_han_rule_t **nearest);
+
 /** What the user wants to be searched. */
 struct tune_space {
     struct tune_function functions[TUNE_FUNCTION_COUNT];

@@ -65,13 +65,10 @@ static struct saying ask(const struct job *job, const struct tune_contest *conte
 
     input.bytes = bytes;
     if (NULL != job->rules) {
-        mca_coll_han_lookup_t lookup = { .made = false };
         const mca_coll_han_rule_t *rule;
 
-        tune_contest_need(0 == mca_coll_han_lookup_make(&lookup, job->rules, &input));
-        rule = mca_coll_han_lookup_find(&lookup, bytes);
-        mca_coll_han_lookup_free(&lookup);
-        if (NULL != rule && !rule->leave && mca_coll_han_fits(rule->params.algorithm, &input)) {
+        tune_contest_need(0 == tune_nearest(job->rules, &input, &rule));
+        if (mca_coll_han_rule_decides(rule, &input)) {
             saying.line = rule->line;
             saying.known = true;
             saying.params = mca_coll_han_decide(&input, &rule->params, &mca_coll_han_unset);

@@ -84,6 +84,19 @@ bool tune_is_same(const mca_coll_han_input_t *input, const mca_coll_han_params_t
     return 0 == strcmp(texts[0], texts[1]);
 }
 
+int tune_nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
+                 const mca_coll_han_rule_t **nearest)
+{
+    mca_coll_han_lookup_t lookup = { .made = false };
+
+    if (0 != mca_coll_han_lookup_make(&lookup, rules, input)) {
+        return -1;
+    }
+    *nearest = mca_coll_han_lookup_find(&lookup, input->bytes);
+    mca_coll_han_lookup_free(&lookup);
+    return 0;
+}
+
 bool tune_space_has(mca_coll_han_collective_t collective)
 {
     for (int i = 0; i < ROW_COUNT; ++i) {

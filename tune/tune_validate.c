@@ -55,19 +55,13 @@ static int validate_message(struct tune_engine *engine, const struct tune_space 
                                          .ppn = space->ppn,
                                          .in_order = tune_engine_in_order(engine),
                                          .bytes = bytes };
-    mca_coll_han_lookup_t lookup = { .made = false };
     const mca_coll_han_rule_t *rule;
     struct tune_times times[WAYS];
     char name[TUNE_FUNCTION_NAME];
-    int rc = mca_coll_han_lookup_make(&lookup, rules, &input);
+    int rc = tune_nearest(rules, &input, &rule);
 
-    if (0 != rc) {
+    if (0 != rc || NULL == rule || rule->leave) {
         return rc;
-    }
-    rule = mca_coll_han_lookup_find(&lookup, bytes);
-    mca_coll_han_lookup_free(&lookup);
-    if (NULL == rule || rule->leave) {
-        return 0;
     }
     rc = measure(engine, way, rule, function, bytes, calls, times);
     if (0 == rc) {
