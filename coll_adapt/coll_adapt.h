@@ -169,15 +169,26 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
 void mca_coll_adapt_copies_begin(void);
 
 /**
- * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, but where many are
- * under way for the oldest one's, and the message's memory may be written to when this returns.
+ * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, and the message's
+ * memory may be written to when this returns. Where many copies are under way it is not sent so.
  *
+ * @param may_collect false, of an event: the copies of messages that are through are not taken back
  * @param rc the first error so far, which stays; or becomes that of an earlier message that is found to be through, or of
  *           this one
  * @returns whether it was sent so, even if that failed; if not, the message is to be sent in another way
  */
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
-                              int *rc);
+                              bool may_collect, int *rc);
+
+/** The same of an event, for a message that nobody wants to be matched. */
+static inline bool mca_coll_adapt_event_copy(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction,
+                                             int peer, int tag, ompi_communicator_t *comm, int *rc)
+{
+    return ADAPT_SEND_BUFFERED == direction && mca_coll_adapt_send_copy(message, peer, tag, comm, false, rc);
+}
+
+/** Takes back the copies of messages that are through, which events cannot do. */
+void mca_coll_adapt_copies_collect(void);
 
 /** Waits for those that are under way on a communicator, which is about to end. */
 void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm);
@@ -304,6 +315,7 @@ void mca_coll_adapt_request_construct(ompi_request_t *request);
 /** A request that begins, or begins anew: from here on the user may wait for it. */
 static inline void mca_coll_adapt_request_activate(ompi_request_t *request)
 {
+    mca_coll_adapt_copies_collect();
     request->req_complete = REQUEST_PENDING;
     request->req_state = OMPI_REQUEST_ACTIVE;
     request->req_status.MPI_ERROR = OMPI_SUCCESS;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Short messages to ranks of the same node, sent from copies. Open MPI's pml ob1 copies such a message into shared
- * memory, but is done with all that has more than 256 bytes only when the receiver has read it and the sender has seen
- * that. Who waits for it waits for the receiver, and where ranks share cores gives its core away each time. So the rank
- * sends from memory of its own, and waits for none of it but the oldest, where many are under way.
+ * memory, but is done with all that has more than 256 bytes, and with any that is a persistent request, as events need
+ * it, only when the receiver has read it and the sender has seen that. Who waits for it waits for the receiver, and
+ * where ranks share cores gives its core away each time. So the rank sends from memory of its own, and waits for none
+ * of it: not even where many are under way, for their receivers may have no part in the call that would wait.
  */
 #include "coll_adapt.h"
 
@@ -18,7 +19,8 @@
 /*
  * Bytes of a copy: no message has more that goes without asking, for who asks has to be there for the answer. Copies
  * under way at once: so few that the transport, which has room for 512 messages, takes them at once, and that 63 ranks
- * which run ahead of their leader fill 8 MB of its memory; so many that a rank waits once in 32 messages.
+ * which run ahead of their leader fill 8 MB of its memory; so many that a rank waits for a receiver once in 32
+ * messages.
  */
 enum { MOST_BYTES = 4096, MOST_UNDER_WAY = 32 };
 
@@ -36,6 +38,7 @@ static struct {
     int under_way;
     struct copy *idle;
     size_t longest; /* message; 0: none is sent from a copy */
+    int rc;         /* the first error of those that are through, until somebody hears of it */
 } copies = { .lock = OPAL_MUTEX_STATIC_INIT, .end = &copies.oldest };
 
 void mca_coll_adapt_copies_begin(void)
@@ -74,16 +77,21 @@ static void put_idle(struct copy *copy)
     copies.idle = copy;
 }
 
-/* Those that are through, up to the first that is not, the last one first. */
+/* Those that are through: up to the first that is not, or of all, where there is no room for more. */
 static struct copy *take_done(void)
 {
-    struct copy *done = NULL;
+    const bool all = MOST_UNDER_WAY <= copies.under_way;
+    struct copy **link = &copies.oldest, *done = NULL;
 
-    while (NULL != copies.oldest && REQUEST_COMPLETE(copies.oldest->request)) {
-        struct copy *copy = take(&copies.oldest);
+    while (NULL != *link && (all || REQUEST_COMPLETE((*link)->request))) {
+        if (!REQUEST_COMPLETE((*link)->request)) {
+            link = &(*link)->next;
+        } else {
+            struct copy *copy = take(link);
 
-        copy->next = done;
-        done = copy;
+            copy->next = done;
+            done = copy;
+        }
     }
     return done;
 }
@@ -105,11 +113,12 @@ static void put(struct copy *copy, bool under_way)
 }
 
 /*
- * Those that are through become idle. Returns rc, or an error of one of them. A request may be the last one that holds
- * its communicator, which then ends, and waits for its copies: so it is not freed with the lock.
+ * A request may be the last one that holds its communicator, which then ends, and waits for its copies: so it is not
+ * freed with the lock, nor by an event.
  */
-static int collect(int rc)
+void mca_coll_adapt_copies_collect(void)
 {
+    int rc = OMPI_SUCCESS;
     struct copy *done;
 
     OPAL_THREAD_LOCK(&copies.lock);
@@ -124,30 +133,29 @@ static int collect(int rc)
         ompi_request_free(&copy->request);
         put(copy, false);
     }
-    return rc;
+    if (OMPI_SUCCESS != rc) {
+        OPAL_THREAD_LOCK(&copies.lock);
+        copies.rc = OMPI_SUCCESS == copies.rc ? rc : copies.rc;
+        OPAL_THREAD_UNLOCK(&copies.lock);
+    }
 }
 
-/* A copy that is idle, or that nobody else knows any more; NULL where there is no memory. */
+/* A copy that nobody else knows any more; NULL where there is no memory, or where many are under way. */
 static struct copy *get(int *rc)
 {
-    struct copy *copy;
-    bool waits;
+    struct copy *copy = NULL;
+    bool full;
 
-    *rc = collect(*rc);
     OPAL_THREAD_LOCK(&copies.lock);
-    waits = MOST_UNDER_WAY <= copies.under_way;
-    copy = waits ? take(&copies.oldest) : copies.idle;
-    if (!waits && NULL != copy) {
-        copies.idle = copy->next;
+    full = MOST_UNDER_WAY <= copies.under_way;
+    if (!full) {
+        copy = copies.idle;
+        copies.idle = NULL == copy ? NULL : copy->next;
+        *rc = OMPI_SUCCESS == *rc ? copies.rc : *rc;
+        copies.rc = OMPI_SUCCESS;
     }
     OPAL_THREAD_UNLOCK(&copies.lock);
-    /* Not with the lock: its receiver may wait for a rank that waits for another thread of this process. */
-    if (waits) {
-        const int waited = coll_wait(&copy->request, MPI_STATUS_IGNORE);
-
-        *rc = OMPI_SUCCESS == *rc ? waited : *rc;
-    }
-    return NULL == copy ? malloc(sizeof(*copy)) : copy;
+    return NULL == copy && !full ? malloc(sizeof(*copy)) : copy;
 }
 
 void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm)
@@ -172,13 +180,16 @@ void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm)
     }
 }
 
+/* Whether messages to a rank go through shared memory: those to another job's do not, even on this node. */
 static bool is_here(ompi_communicator_t *comm, int rank)
 {
-    return OPAL_PROC_ON_LOCAL_NODE(ompi_comm_peer_lookup(comm, rank)->super.proc_flags);
+    const opal_proc_t *proc = &ompi_comm_peer_lookup(comm, rank)->super;
+
+    return OPAL_PROC_ON_LOCAL_NODE(proc->proc_flags) && OPAL_PROC_MY_NAME.jobid == proc->proc_name.jobid;
 }
 
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
-                              int *rc)
+                              bool may_collect, int *rc)
 {
     const opal_datatype_t *type = &message->datatype->super;
     const size_t bytes = message->count * type->size;
@@ -188,6 +199,9 @@ bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, in
     if (0 == copies.longest || copies.longest < bytes || !is_here(comm, peer)
         || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
         return false;
+    }
+    if (may_collect) {
+        mca_coll_adapt_copies_collect();
     }
     copy = get(rc);
     if (NULL == copy) {

@@ -124,9 +124,15 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
     const mca_coll_adapt_data_t message = { .buffer = transfer->buffer,
                                             .count = transfer->empty ? 0 : units_of(op, transfer->segment),
                                             .datatype = op->unit };
+    const mca_coll_adapt_direction_t direction = direction_of(transfer);
+    int rc = OMPI_SUCCESS;
 
-    return mca_coll_adapt_message_start(&message, direction_of(transfer), transfer->peer, op->tag, op->comm,
-                                        transfer_complete, transfer);
+    if (mca_coll_adapt_event_copy(&message, direction, transfer->peer, op->tag, op->comm, &rc)) {
+        mca_coll_adapt_core_event(transfer, rc);
+        return OMPI_SUCCESS;
+    }
+    return mca_coll_adapt_message_start(&message, direction, transfer->peer, op->tag, op->comm, transfer_complete,
+                                        transfer);
 }
 
 static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target, const void *source)

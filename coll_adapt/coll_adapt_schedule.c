@@ -241,7 +241,7 @@ static int communicate(const mca_coll_adapt_schedule_t *schedule, position round
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
                 const mca_coll_adapt_data_t data = message_of(action, failed);
 
-                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, &rc)) {
+                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, true, &rc)) {
                     const int started
                         = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
 
@@ -343,13 +343,18 @@ static void fill_window(performance_t *self, struct place *place, int which, boo
     for (; !ends_round(flow->next) && (0 == window || flow->started - flow->seen < window); ++flow->next) {
         if (kind == flow->next->kind) {
             const mca_coll_adapt_data_t data = message_of(flow->next, failed);
-            int rc;
+            const mca_coll_adapt_direction_t direction = direction_of(&self->schedule, which, &data);
+            int rc = OMPI_SUCCESS;
+            bool done;
 
             flow->next->flow = flow;
             ++flow->started;
-            rc = mca_coll_adapt_message_start(&data, direction_of(&self->schedule, which, &data), flow->next->peer,
-                                              place->tag, self->schedule.comm, message_complete, flow->next);
-            if (OMPI_SUCCESS != rc) {
+            done = mca_coll_adapt_event_copy(&data, direction, flow->next->peer, place->tag, self->schedule.comm, &rc);
+            if (!done) {
+                rc = mca_coll_adapt_message_start(&data, direction, flow->next->peer, place->tag, self->schedule.comm,
+                                                  message_complete, flow->next);
+            }
+            if (done || OMPI_SUCCESS != rc) {
                 event(flow, rc);
             }
         }

@@ -27,7 +27,7 @@ static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc
 {
     const mca_coll_adapt_data_t message = message_of(op, buffer, rc);
 
-    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, &rc)) {
+    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, true, &rc)) {
         const int sent
             = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
 
@@ -144,7 +144,7 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, &rc)) {
+        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, true, &rc)) {
             const int started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child],
                                                    op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
 

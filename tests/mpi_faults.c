@@ -406,49 +406,141 @@ static bool wait_outside(const volatile int *done, int calls)
     return calls <= *done;
 }
 
+enum { LATE_BYTES = 700 };
+
+/*
+ * Ranks 0 to 2 are on the first node. Of two communicators the root of both has sent something to a rank of the first
+ * one that is not in MPI before a rank of the second one has had many messages: in none of these may the root wait for
+ * the other one.
+ */
+static void waits_for_no_other(volatile int *done)
+{
+    enum { CALLS = 100, OUTSIDE = 1, SERVED = 2 };
+    const int other = t.size - 1;
+    char *buffer = t_alloc(LATE_BYTES);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm comms[2];
+
+    for (int i = 0; i < 2; ++i) {
+        const bool member = 0 == t.rank || 1 + i == t.rank || other == t.rank;
+
+        T_MPI(MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, t.rank, &comms[i]));
+        if (member) {
+            T_MPI(MPI_Bcast(buffer, LATE_BYTES, MPI_CHAR, 0, comms[i]));
+        }
+    }
+    *done = 0;
+    T_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (1 == t.rank) {
+        *done = OUTSIDE;
+        t_expect(wait_outside(done, SERVED), "the root waits for this rank in calls of another communicator");
+    }
+    if (0 == t.rank) {
+        (void) wait_outside(done, OUTSIDE);
+    }
+    if (MPI_COMM_NULL != comms[0]) {
+        T_MPI(MPI_Ibcast(buffer, LATE_BYTES, MPI_CHAR, 0, comms[0], &request));
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    for (int i = 0; MPI_COMM_NULL != comms[1] && i < CALLS; ++i) {
+        T_MPI(MPI_Bcast(buffer, LATE_BYTES, MPI_CHAR, 0, comms[1]));
+    }
+    if (2 == t.rank) {
+        *done = SERVED;
+    }
+    for (int i = 0; i < 2; ++i) {
+        if (MPI_COMM_NULL != comms[i]) {
+            T_MPI(MPI_Comm_free(&comms[i]));
+        }
+    }
+    t_free(buffer);
+}
+
+static int bcast_late(char *all, char *own, MPI_Comm comm, MPI_Request *request)
+{
+    (void) all;
+    (void) request;
+    return MPI_Bcast(own, LATE_BYTES, MPI_CHAR, 0, comm);
+}
+
+static int ibcast_late(char *all, char *own, MPI_Comm comm, MPI_Request *request)
+{
+    (void) all;
+    return MPI_Ibcast(own, LATE_BYTES, MPI_CHAR, 0, comm, request);
+}
+
+static int iscatter_late(char *all, char *own, MPI_Comm comm, MPI_Request *request)
+{
+    return MPI_Iscatter(all, LATE_BYTES, MPI_CHAR, own, LATE_BYTES, MPI_CHAR, 0, comm, request);
+}
+
+/* Calls of one kind on a communicator, which ends with messages under way. Returns how many are wrong. */
+static int calls_of_late(const char *name, int (*call)(char *, char *, MPI_Comm, MPI_Request *), bool late,
+                         volatile int *done)
+{
+    enum { EARLY = 10, CALLS = 100 };
+    char *all = t_alloc((size_t) t.size * LATE_BYTES), *own = t_alloc(LATE_BYTES);
+    int wrong = 0;
+    MPI_Comm comm;
+
+    T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    T_MPI(MPI_Bcast(own, LATE_BYTES, MPI_CHAR, 0, comm));
+    if (0 == t.rank) {
+        *done = 0;
+    }
+    T_MPI(MPI_Barrier(comm));
+    if (0 != t.rank && late) {
+        t_expect(wait_outside(done, EARLY), "the root waits for this rank in %s %d", name, *done);
+    }
+    for (int i = 0; i < CALLS; ++i) {
+        MPI_Request request = MPI_REQUEST_NULL;
+
+        memset(all, i, (size_t) t.size * LATE_BYTES);
+        memset(own, 0 == t.rank ? i : -1, LATE_BYTES);
+        T_MPI(call(all, own, comm, &request));
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        if (0 == t.rank) {
+            *done = i + 1;
+        }
+        wrong += i != own[0] || 0 != memcmp(own, own + 1, LATE_BYTES - 1);
+    }
+    T_MPI(MPI_Comm_free(&comm));
+    t_free(all);
+    t_free(own);
+    return wrong;
+}
+
 /*
  * The other ranks of the root's node are not even in MPI until the root is done with some calls; the others that follow
- * are more than may be under way. The communicator ends with messages under way.
+ * are more than may be under way.
  */
 static void late_rank_gets_all(void)
 {
-    enum { BYTES = 700, COMMUNICATORS = 3, EARLY = 10, CALLS = 100 };
+    enum { COMMUNICATORS = 3 };
+    static const struct {
+        const char *name;
+        int (*call)(char *all, char *own, MPI_Comm comm, MPI_Request *request);
+    } kinds[] = { { "bcast", bcast_late }, { "ibcast", ibcast_late }, { "iscatter", iscatter_late } };
     struct node node = find_node();
-    char *buffer = t_alloc(BYTES);
     volatile int *done;
     MPI_Aint bytes;
-    long wrong = 0;
     MPI_Win window;
     int unit;
 
     T_MPI(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, node.comm, (void *) &done, &window));
     T_MPI(MPI_Win_shared_query(window, 0, &bytes, &unit, (void *) &done));
-    for (int c = 0; c < COMMUNICATORS; ++c) {
-        MPI_Comm comm;
+    for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); ++kind) {
+        for (int c = 0; c < COMMUNICATORS; ++c) {
+            const int wrong = calls_of_late(kinds[kind].name, kinds[kind].call, node.late, done);
 
-        T_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-        T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, comm));
-        if (0 == t.rank) {
-            *done = 0;
+            t_expect(0 == wrong, "%s: %d calls are wrong", kinds[kind].name, wrong);
         }
-        T_MPI(MPI_Barrier(comm));
-        if (0 != t.rank && node.late) {
-            t_expect(wait_outside(done, EARLY), "the root waits for this rank in bcast %d", *done);
-        }
-        for (int i = 0; i < CALLS; ++i) {
-            memset(buffer, 0 == t.rank ? i : -1, BYTES);
-            T_MPI(MPI_Bcast(buffer, BYTES, MPI_CHAR, 0, comm));
-            if (0 == t.rank) {
-                *done = i + 1;
-            }
-            wrong += i != buffer[0] || 0 != memcmp(buffer, buffer + 1, BYTES - 1);
-        }
-        T_MPI(MPI_Comm_free(&comm));
     }
-    t_expect(0 == wrong, "%ld calls are wrong", wrong);
+    if (2 < t.size) {
+        waits_for_no_other(done);
+    }
     MPI_Win_free(&window);
     T_MPI(MPI_Comm_free(&node.comm));
-    t_free(buffer);
 }
 
 /* A structure with padding behind its last member. */

@@ -102,7 +102,7 @@ in place, but for who gets nothing  | usual       | 2,2,2,2 | slot | --mca coll_
 left with messages under way        | usual       | 2,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 -x OMPI_MPI_THREAD_LEVEL=3 | mpi_faults --freed
 a ready call keeps its core         | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_scatter_algorithm exchange | mpi_faults --yields
 a ready call keeps its core, a tree | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_han_bcast_algorithm tree --mca coll_han_scatter_algorithm leaders | mpi_faults --yields
-a late rank gets all                | usual       | 3,3,3,3 | slot | --mca coll_han_bcast_algorithm tree | mpi_faults --late
+a late rank gets all                | usual       | 3,3,3,3 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_scatter_algorithm leaders | mpi_faults --late
 fault 13171 and 13398, communicators| usual       | 5,3,4,1 | slot |                                         | mpi_comms --live 7
 solo, communicators                 | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo --communicators 100
 solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo
