@@ -68,6 +68,23 @@ SEEN_BY_LIBRARIES int mca_coll_base_comm_select(ompi_communicator_t *comm)
     return rc;
 }
 
+/* -- who ends a communicator comes behind all threads that have let go of it -- */
+
+/* A count of holders, changed by atomic operations, is between them; the last one is any thread. */
+SEEN_BY_LIBRARIES int mca_coll_base_comm_unselect(ompi_communicator_t *comm)
+{
+    int (*const unselect)(ompi_communicator_t *) = dlsym(RTLD_NEXT, "mca_coll_base_comm_unselect");
+
+    __tsan_acquire(comm);
+    return unselect(comm);
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    __tsan_release(*comm);
+    return PMPI_Comm_free(comm);
+}
+
 /* -- libraries -- */
 
 /* Libraries that tests/tsan.supp names must stay, says ThreadSanitizer; and reports that come later want names. */

@@ -15,6 +15,8 @@
  * looked at: nothing of ours is in it.
  * - The modules of a new communicator are made by any thread that finds that all ranks have come. ompi_comm_activate()
  *   waits for it; tests/tsan_mpi.c has the other end.
+ * - A communicator ends, and its modules, in the thread that is the last to let go of it, by atomic operations:
+ *   tests/tsan_mpi.c has both ends.
  */
 #ifndef HAN_TESTS_TSAN_OPENMPI_H
 #define HAN_TESTS_TSAN_OPENMPI_H
