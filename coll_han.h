@@ -457,7 +457,7 @@ int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t coll
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
 /** Changes whenever what a tuner sees of the component does. */
-enum { HAN_TUNE_VERSION = 5 };
+enum { HAN_TUNE_VERSION = 6 };
 
 /** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
  */
@@ -482,6 +482,13 @@ typedef struct mca_coll_han_tune_t {
     const mca_coll_han_stages_t *(*stages)(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm);
     /** The machine for which the model chooses on the communicator; NULL: one of which nothing is known. */
     const mca_coll_han_machine_t *(*machine)(const han_module_t *module);
+    /**
+     * After prepare: how HAN does a call by itself.
+     *
+     * @param input bytes of 0 where not all ranks know them
+     * @returns OMPI_SUCCESS or OMPI_ERR_OUT_OF_RESOURCE
+     */
+    int (*choice)(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params);
 } mca_coll_han_tune_t;
 
 extern const mca_coll_han_tune_t mca_coll_han_tune;
@@ -513,6 +520,9 @@ enum { HAN_TO_FALLBACK = INT_MAX };
  * @returns HAN_TO_FALLBACK where nothing has been done, and the fallback is to do the call; OMPI_SUCCESS; or an error
  */
 int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+
+/** Whether ADAPT does trees and schedules on the module's communicator. */
+bool mca_coll_han_has_adapt(const han_module_t *module);
 
 /** Of a rank's block: elements. */
 static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int rank)

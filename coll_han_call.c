@@ -163,6 +163,12 @@ static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_c
     return rc;
 }
 
+bool mca_coll_han_has_adapt(const han_module_t *module)
+{
+    /* In its schedules several messages of a call go from one rank to another, all with one tag: in order. */
+    return NULL != module->adapt && !coll_pml_may_reorder(module->comm);
+}
+
 /*
  * Decides how a call is done, and says so to who wants to know.
  *
@@ -178,8 +184,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
         .ppn = topology->largest,
         .bytes = bytes,
         .form = args->form,
-        /* In its schedules several messages of a call go from one rank to another, all with one tag: in order. */
-        .adapt = NULL != module->adapt && !coll_pml_may_reorder(module->comm),
+        .adapt = mca_coll_han_has_adapt(module),
         .in_order = OMPI_SUCCESS == rc && topology->in_order,
         .uneven = OMPI_SUCCESS == rc && !topology->even,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,

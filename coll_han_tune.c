@@ -21,6 +21,20 @@ static bool tune_has(han_module_t *module, mca_coll_han_level_id_t level, mca_co
     return NULL == module->levels[level].comm || NULL != module->levels[level].submodules[submodule];
 }
 
+static int tune_choice(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+{
+    mca_coll_han_input_t own = *input;
+    const mca_coll_han_params_t *found;
+    int rc;
+
+    own.adapt = mca_coll_han_has_adapt(module);
+    rc = mca_coll_han_table_find(module, &own, &found);
+    if (OMPI_SUCCESS == rc) {
+        *params = mca_coll_han_decide(&own, found, &mca_coll_han_unset);
+    }
+    return rc;
+}
+
 const mca_coll_han_tune_t mca_coll_han_tune = {
     .version = HAN_TUNE_VERSION,
     .force = tune_force,
@@ -28,4 +42,5 @@ const mca_coll_han_tune_t mca_coll_han_tune = {
     .has = tune_has,
     .stages = mca_coll_han_stages,
     .machine = mca_coll_han_table_machine,
+    .choice = tune_choice,
 };

@@ -112,13 +112,22 @@ a_race_knows_all_collectives() {
             for (i = 1; i <= n; ++i) { both += (name[i], 0) in seen && (name[i], 1) in seen }
             exit !(good == NR - 1 && both == n)
         }' "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
-    awk -F, '$5 ~ /^i/ && ++n[$5, $6] > 5 { exit 1 }' "$rules.measured/candidates.csv" || fail 'of a nonblocking one more than four start'
+    awk -F, '$5 ~ /^i/ && ++n[$5, $6] > 6 { exit 1 }' "$rules.measured/candidates.csv" ||
+        fail 'of a nonblocking one more start than the fallback, four others and HAN.s own choice'
     # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner
     awk -F, 'FNR == NR { timed[$5, $6, "algorithm=" $7]; next }
         { if (!(($3, $3 ~ /gatherv/ ? 65536 : $4, $10) in timed)) exit 1
           if ($9 != "algorithm=auto" && ($9 != $10 || 1.05 * $6 > $7 * 1.000001)) exit 1
           ++lines }
         END { exit !(lines >= 18) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
+    # What HAN chooses by itself wins no race against itself.
+    local name bytes rule form
+    while IFS=, read -r _ _ name bytes _ _ _ _ rule _; do
+        form=blocking
+        [[ $name != i* ]] || form=nonblocking
+        ! "$build/tune/han_rules" explain "$rules" --collective "${name#i}" --nodes 2 --ppn 2 --bytes "$bytes" --form "$form" |
+            grep -qE "^picks .*  ${rule#algorithm=}$" || fail "$name, $bytes bytes: $rule is what HAN chooses"
+    done < <(grep -vE '^[^,]*,[^,]*,[^,]*(barrier|v),|,algorithm=auto,' "$rules.measured/choices.csv")
     says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
     grep -qx 'up latency .* copy .*' "$rules" && grep -qx 'cores node [1-9].*' "$rules" || fail 'the table has no machine'
     "$build/tune/han_rules" explain "$rules" --collective reduce --nodes 2 --ppn 2 --bytes 1K | t_finds -x "decides  the model, for $rules"
@@ -131,6 +140,15 @@ a_race_knows_all_collectives() {
         says "^ *$line "
     done
     ! grep -E ' (ialltoall|bcast) ' "$tmp/out" || fail 'a rule is measured in another form'
+}
+
+# It is a candidate, and timed as that: each call is forced, and none is made as HAN chooses by itself.
+own_choice_is_a_candidate() {
+    export OMPI_MCA_coll_han_verbose=2
+    tune --output "$tmp/own.rules" --collectives reduce --bytes 4K-4K --repetitions 2-2
+    ((status == 0)) || fail "exit code $status"
+    says ' reduce, 4096 bytes: .*(the tuner)'
+    ! grep ' reduce, 4096 bytes: .*(the cost model)' "$tmp/out" || fail 'HAN.s own choice is timed by itself'
 }
 
 # What the model takes to be more than twice as slow as the best, by both clocks, does not start: here all that has many
@@ -848,6 +866,7 @@ main() {
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     check 'a search writes a table' a_search_writes_a_table
     check 'a race knows all collectives' a_race_knows_all_collectives
+    check "HAN's own choice is timed as the candidate that it is" own_choice_is_a_candidate
     check 'a race begins with those who may win' a_race_begins_with_those_who_may_win
     check_all 'a race ends in time' a_race_ends_in_time
     check_all 'a race is written anew, and what cannot be is told' a_race_is_written_anew

@@ -412,6 +412,12 @@ static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **s
     assert_int_equal(2, tune_judge_winner(fallen, 3));
     assert_false(tune_judge_ties(fallen, 3, 1, 2));
     assert_int_equal(0, tune_judge_winner(best, 2));
+    /* HAN's own choice wins like others, unless it is no candidate. */
+    middle[2].own = true;
+    assert_int_equal(2, tune_judge_winner(middle, 5));
+    middle[2].guest = true;
+    assert_int_equal(4, tune_judge_winner(middle, 5));
+    middle[2].own = middle[2].guest = false;
     /* By the clock by which each is further behind the least of all: 90 of 20 and 20, and 40 of 20 and 20. */
     assert_true(fabs(tune_judge_over(middle, 5, 1, 2) - 90.0 / 40) < 1e-9);
     assert_true(fabs(tune_judge_over(middle, 5, 2, 1) - 40.0 / 90) < 1e-9);
@@ -429,9 +435,18 @@ static unsigned outs(const struct tune_record *records, long count)
     return bits;
 }
 
+/* HAN's own choice is the last one, and no candidate. */
+static void as_guest(struct tune_record *records, long count)
+{
+    records[count - 1].own = records[count - 1].guest = true;
+}
+
 /* Of five records, which are out after a round. */
 static unsigned dropped(struct tune_record *records, bool by_both)
 {
+    if (!by_both) {
+        as_guest(records, 5);
+    }
     tune_judge_drop(records, 5, by_both);
     return outs(records, 5);
 }
@@ -479,6 +494,7 @@ static void a_round_takes_no_longer_than_it_may(void **state)
         = { RECORD(0, 9, 9), RECORD(0, 1, 2), RECORD(0, 3, 1), RECORD(0, 4, 4), RECORD(0, 1, 1), RECORD(0, 5, 5) };
 
     (void) state;
+    as_guest(records, 6);
     tune_judge_fit(records, 6, 100, 1);
     assert_int_equal(0, outs(records, 6));
     tune_judge_fit(records, 6, 38, 1); /* of 45 */
@@ -487,6 +503,13 @@ static void a_round_takes_no_longer_than_it_may(void **state)
     assert_int_equal(1 << 3 | 1 << 2, outs(records, 6));
     tune_judge_fit(records, 6, 1, 0);
     assert_int_equal(1 << 3 | 1 << 2 | 1 << 1 | 1 << 4, outs(records, 6));
+    /* A candidate that is HAN's own choice stays, too. */
+    for (int i = 0; i < 6; ++i) {
+        records[i].out = false;
+        records[i].own = 3 == i;
+    }
+    tune_judge_fit(records, 6, 1, 0);
+    assert_int_equal(1 << 5 | 1 << 2 | 1 << 1 | 1 << 4, outs(records, 6));
 }
 
 static void a_race_is_over_when_more_rounds_tell_nothing(void **state)
@@ -495,14 +518,29 @@ static void a_race_is_over_when_more_rounds_tell_nothing(void **state)
     struct tune_record tie[] = { RECORD(2, 9, 9), RECORD(2, 1, 1), RECORD(2, 1.02, 1), RECORD(2, 2, 2) };
     struct tune_record hopeless[] = { RECORD(2, 9, 9), RECORD(2, 2, 2), RECORD(2, 1.9, 2.4), RECORD(2, 2, 2) };
     struct tune_record hope[] = { RECORD(2, 9, 9), NOISY(2, 2, 2), NOISY(2, 1.9, 2), RECORD(2, 2, 2) };
+    struct tune_record close[] = { RECORD(2, 9, 9), RECORD(2, 1, 1), NOISY(2, 1.05, 1.05) };
+    struct tune_record among[] = { RECORD(2, 9, 9), RECORD(2, 1, 1), RECORD(2, 1.9, 2), RECORD(2, 2, 2) };
 
     (void) state;
+    as_guest(open, 4);
+    as_guest(tie, 4);
+    as_guest(hopeless, 4);
+    as_guest(hope, 4);
     assert_false(tune_judge_is_over(open, 4));
     open[2].out = true;
     assert_true(tune_judge_is_over(open, 4));
     assert_true(tune_judge_is_over(tie, 4));
     assert_true(tune_judge_is_over(hopeless, 4));
     assert_false(tune_judge_is_over(hope, 4));
+    /* HAN's own choice, a candidate, is no rival of itself. */
+    among[1].own = true;
+    assert_true(tune_judge_is_over(among, 4));
+    among[1].own = false;
+    among[2].own = true;
+    assert_false(tune_judge_is_over(among, 4));
+    /* The only one that is left besides may still beat it. */
+    close[1].own = true;
+    assert_false(tune_judge_is_over(close, 3));
 }
 
 static void it_is_sure_what_no_time_puts_in_doubt(void **state)

@@ -101,16 +101,15 @@ double tune_judge_mean(const struct tune_times *times);
 /** Clearly faster (TUNE_WORTH) in that mean, and not clearly slower by either clock. */
 bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other);
 
-/**
- * What a way to do a call has taken in some rounds. Of an array of them the first is the fallback's, and where it says
- * so the last is that of HAN's own choice.
- */
+/** What a way to do a call has taken in some rounds. Of an array of them the first is the fallback's. */
 struct tune_record {
     struct tune_times median, least, most;
     int rounds;  /**< 0: the times are a guess */
     double cost; /**< seconds of a round, about */
     bool wrong;  /**< its result is */
     bool out;    /**< it is not timed any more, and cannot win; the fallback can */
+    bool own;    /**< it is HAN's own choice: others are compared with it */
+    bool guest;  /**< it is so, and none of the candidates: it cannot win */
 };
 
 /**
@@ -132,7 +131,6 @@ double tune_judge_over(const struct tune_record *records, long count, long one, 
  * After a round: who cannot be the winner any more is out. What is out after a single round has taken so much longer
  * that no short disturbance can be the cause.
  *
- * @param records [count], where not by_both the last of HAN's own choice
  * @param by_both for a table: the fallback stays, and who is near by one clock; else one clock is enough only for the
  *                fallback and HAN's own choice
  */
@@ -141,7 +139,6 @@ void tune_judge_drop(struct tune_record *records, long count, bool by_both);
 /**
  * Before a round that would take too long: who is most behind is out.
  *
- * @param records [count], the last of HAN's own choice
  * @param seconds that the round may take
  * @param least so many stay in any case, beside the fallback and HAN's own choice
  */
@@ -150,7 +147,7 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
 /**
  * Whether more rounds tell nothing: one is left, or all that are tie, or none of them can beat HAN's own choice.
  *
- * @param records [count], the last of HAN's own choice
+ * @param records [count], one of HAN's own choice
  */
 bool tune_judge_is_over(const struct tune_record *records, long count);
 
@@ -189,6 +186,9 @@ bool tune_is_same(const mca_coll_han_input_t *input, const mca_coll_han_params_t
 /** The rule of a table that is the nearest to a call; NULL: it has none. Returns 0, or -1 where memory is short. */
 int tune_nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
                  const mca_coll_han_rule_t **nearest);
+
+/** Whether rules can depend on bytes: all ranks know how many there are (coll_han_call.c). */
+bool tune_knows_bytes(mca_coll_han_collective_t collective);
 
 /** What the user wants to be searched. */
 struct tune_space {

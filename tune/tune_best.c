@@ -103,28 +103,17 @@ static int hold(const struct job *job, struct tune_contest *contest, bool all)
 /* The fastest of all: that one, what the table says, and HAN's own choice are the contest then. */
 static struct finalists choose(const struct job *job, struct tune_contest *contest, const struct saying *saying)
 {
-    const mca_coll_han_input_t input = tune_contest_input(contest, &job->machine);
     struct tune_record *records = tune_contest_records(contest);
-    const long winner = tune_judge_winner(records, contest->count - 1);
+    const long winner = tune_judge_winner(records, contest->count);
     const mca_coll_han_params_t won = contest->contestants[winner].params;
-    const bool is_best = saying->known && tune_is_same(&input, &saying->params, &won);
-    const bool is_fallback = saying->known && HAN_FALLBACK == saying->params.algorithm;
-    struct finalists finalists = { .best = 0 };
-    mca_coll_han_params_t params[2];
-    long count = 0;
+    struct finalists finalists = { .best = 0 != winner };
 
-    if (0 != winner) {
-        params[count++] = won;
-        finalists.best = count;
-    }
-    if (saying->known && !is_best && !is_fallback) {
-        params[count++] = saying->params;
-    }
-    finalists.own = count + 1;
-    finalists.table = is_best ? finalists.best : is_fallback ? 0 : saying->known ? count : finalists.own;
     free(records);
-    tune_contest_only(contest, &job->machine, params, count);
-    tune_contest_add_own(contest);
+    tune_contest_only(contest, &job->machine, &won, finalists.best);
+    finalists.table = saying->known ? tune_contest_add(contest, &job->machine, &saying->params) : -1;
+    tune_contest_add_own(contest, &job->machine);
+    finalists.own = contest->own;
+    finalists.table = saying->known ? finalists.table : finalists.own;
     return finalists;
 }
 
@@ -203,7 +192,7 @@ static int with_size(struct job *job, struct tune_function function, size_t byte
     tune_contest_open(&contest, job->engine, &job->machine, function,
                       tune_race_timed(job->space, function.collective, job->ranks, bytes));
     contest.clock = job->way->clock;
-    tune_contest_add_own(&contest);
+    tune_contest_add_own(&contest, &job->machine);
     saying = ask(job, &contest, bytes);
     rc = hold(job, &contest, true);
     if (0 == rc) {

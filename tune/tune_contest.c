@@ -71,7 +71,7 @@ void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t 
 /* NULL: as HAN chooses by itself. */
 static const mca_coll_han_params_t *params_of(const struct tune_contestant *contestant)
 {
-    return contestant->own ? NULL : &contestant->params;
+    return contestant->guest ? NULL : &contestant->params;
 }
 
 mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
@@ -118,7 +118,8 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                                       .function = function,
                                       .bytes = bytes,
                                       .clock = TUNE_CLOCK_COUNT,
-                                      .calls = tune_engine_calls(held_bytes(engine, function.collective, bytes)) };
+                                      .calls = tune_engine_calls(held_bytes(engine, function.collective, bytes)),
+                                      .own = -1 };
     what.input = tune_contest_input(contest, machine);
     count = mca_coll_han_candidates_make(&what, &params);
     tune_contest_need(0 <= count);
@@ -136,35 +137,57 @@ void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidat
     memcpy(all + 1, params, (size_t) count * sizeof(*all));
     tune_contest_close(contest);
     set_contestants(contest, &input, all, count + 1);
+    contest->own = -1;
     free(all);
 }
 
-void tune_contest_add_own(struct tune_contest *contest)
+long tune_contest_add(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                      const mca_coll_han_params_t *params)
 {
-    struct tune_contestant *grown
-        = realloc(contest->contestants, (size_t) (contest->count + 1) * sizeof(*contest->contestants));
+    const mca_coll_han_input_t input = tune_contest_input(contest, machine);
+    struct tune_contestant *grown;
+    long place = 0;
 
+    while (place < contest->count && !tune_is_same(&input, params, &contest->contestants[place].params)) {
+        ++place;
+    }
+    if (place < contest->count) {
+        return place;
+    }
+    grown = realloc(contest->contestants, (size_t) (contest->count + 1) * sizeof(*contest->contestants));
     tune_contest_need(NULL != grown);
     contest->contestants = grown;
-    contest->contestants[contest->count++]
-        = (struct tune_contestant){ .own = true, .predicted = contest->contestants[0].predicted };
+    contest->contestants[place] = (struct tune_contestant){ .params = *params };
+    (void) tune_engine_predict(contest->engine, &input, params, &contest->contestants[place].predicted);
+    contest->count = place + 1;
+    return place;
+}
+
+void tune_contest_add_own(struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
+{
+    const long count = contest->count;
+    mca_coll_han_params_t params;
+
+    tune_contest_need(tune_engine_choice(contest->engine, tune_contest_input(contest, machine), &params));
+    contest->own = tune_contest_add(contest, machine, &params);
+    contest->contestants[contest->own].guest = count == contest->own;
 }
 
 void tune_contest_leave_out(struct tune_contest *contest, int times)
 {
     mca_coll_han_times_t best = { UINT64_MAX, UINT64_MAX };
 
-    for (long i = 0; i < contest->count && !contest->contestants[i].own; ++i) {
+    for (long i = 0; i < contest->count; ++i) {
         const mca_coll_han_times_t *predicted = &contest->contestants[i].predicted;
 
         best.single = predicted->single < best.single ? predicted->single : best.single;
         best.row = predicted->row < best.row ? predicted->row : best.row;
     }
-    for (long i = 1; i < contest->count && !contest->contestants[i].own; ++i) {
+    for (long i = 1; i < contest->count; ++i) {
         const mca_coll_han_times_t *predicted = &contest->contestants[i].predicted;
 
-        contest->contestants[i].out
-            = predicted->single / (uint64_t) times > best.single && predicted->row / (uint64_t) times > best.row;
+        contest->contestants[i].out = i != contest->own && predicted->single / (uint64_t) times > best.single
+                                      && predicted->row / (uint64_t) times > best.row;
     }
 }
 
@@ -192,7 +215,7 @@ static long next_to_check(const struct tune_contest *contest, const bool *had)
 
     for (long i = 0; i < contest->count; ++i) {
         const struct tune_contestant *const contestant = &contest->contestants[i];
-        const bool first = 0 == i || contestant->own;
+        const bool first = 0 == i || i == contest->own;
         const double both = first ? -1 : (double) contestant->predicted.single * (double) contestant->predicted.row;
 
         if (!had[i] && !contestant->out && both < least) {
@@ -311,7 +334,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
         if (isinf(slowest[TUNE_SINGLE]) || isinf(slowest[TUNE_ROW])) {
             contestant->out = true;
             contestant->wrong = 1;
-            if (0 == i || contestant->own) {
+            if (0 == i || i == contest->own) {
                 rc = -1; /* with these all others are compared */
             } else {
                 tune_complain("%s, %zu bytes: a candidate fails, and is left out",
@@ -328,11 +351,14 @@ int tune_contest_round(struct tune_contest *contest, int round)
     return rc;
 }
 
-static struct tune_record record_of(const struct tune_contest *contest, const struct tune_contestant *contestant)
+static struct tune_record record_of(const struct tune_contest *contest, long one)
 {
+    const struct tune_contestant *const contestant = &contest->contestants[one];
     struct tune_record record = { .rounds = (int) contestant->series[TUNE_SINGLE].count,
                                   .wrong = 0 < contestant->wrong,
-                                  .out = contestant->out };
+                                  .out = contestant->out,
+                                  .own = one == contest->own,
+                                  .guest = contestant->guest };
 
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         const struct tune_series *const series = &contestant->series[clock];
@@ -356,7 +382,7 @@ struct tune_record *tune_contest_records(const struct tune_contest *contest)
     struct tune_record *records = allocate(contest->count, sizeof(*records));
 
     for (long i = 0; i < contest->count; ++i) {
-        records[i] = record_of(contest, &contest->contestants[i]);
+        records[i] = record_of(contest, i);
     }
     return records;
 }
@@ -393,7 +419,7 @@ void tune_contest_print(const struct tune_contest *contest, const char *rate, st
         const struct tune_contestant *contestant = &contest->contestants[i];
         char text[HAN_CANDIDATE_TEXT], name[TUNE_FUNCTION_NAME];
 
-        if (contestant->own || 0 == contestant->series[TUNE_SINGLE].count) {
+        if (contestant->guest || 0 == contestant->series[TUNE_SINGLE].count) {
             continue;
         }
         fprintf(table->file, "%d,%d,%s,%s,%s,%zu,%s,%.1f,%.2f,%d,%d,%zu,%.1f,%.2f," HAN_VERSION_TEXT "\n", nodes, ppn,

@@ -21,7 +21,7 @@ struct tune_contestant {
     struct tune_series series[TUNE_CLOCK_COUNT]; /**< seconds of a call, of the slowest rank */
     double checked; /**< seconds of the call whose result was looked at; 0: none was; INFINITY: it failed */
     int wrong;      /**< ranks whose result was not the fallback's */
-    bool own;       /**< no candidate, but what HAN chooses by itself */
+    bool guest;     /**< no candidate, but what HAN chooses by itself */
     bool out;       /**< not timed any more */
 };
 
@@ -33,6 +33,7 @@ struct tune_contest {
     enum tune_clock clock;               /**< that decides; TUNE_CLOCK_COUNT: both */
     struct tune_contestant *contestants; /**< [count]; the first is the fallback */
     long count;
+    long own; /**< which of them is what HAN chooses by itself; -1: that is not there */
 };
 
 /** Ends the job where memory is not there on a rank, for the others would wait for it. */
@@ -54,8 +55,12 @@ mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, cons
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
                        const mca_coll_han_params_t *params, long count);
 
-/** Adds HAN's own choice, behind the candidates; it is predicted to take what the fallback takes. */
-void tune_contest_add_own(struct tune_contest *contest);
+/** Finds a way to do the call among the contestants, or adds it behind them; its place. */
+long tune_contest_add(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                      const mca_coll_han_params_t *params);
+
+/** The same with HAN's own choice, which cannot win where it was none of them. */
+void tune_contest_add_own(struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
 
 /** What the cost model takes to be so many times as slow as the best, by both clocks, is out; never the fallback. */
 void tune_contest_leave_out(struct tune_contest *contest, int times);

@@ -219,6 +219,16 @@ bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_in
     return NULL != machine;
 }
 
+bool tune_engine_choice(struct tune_engine *engine, mca_coll_han_input_t input, mca_coll_han_params_t *params)
+{
+    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
+    if (OMPI_SUCCESS != engine->han->tune->choice(engine->han, &input, params)) {
+        return false;
+    }
+    params->why = NULL; /* it is the component's */
+    return true;
+}
+
 /* A plan that is only asked about its steps. */
 static mca_coll_han_plan_t plan_of(const struct tune_engine *engine, const struct tune_config *config)
 {

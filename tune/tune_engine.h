@@ -117,6 +117,9 @@ bool tune_engine_right(struct tune_engine *engine, struct tune_function function
 bool tune_engine_predict(const struct tune_engine *engine, const mca_coll_han_input_t *input,
                          const mca_coll_han_params_t *params, mca_coll_han_times_t *times);
 
+/** How HAN does a call by itself; false where memory is short. */
+bool tune_engine_choice(struct tune_engine *engine, mca_coll_han_input_t input, mca_coll_han_params_t *params);
+
 /** The machine for which it does; NULL where there is no model. */
 const mca_coll_han_machine_t *tune_engine_machine(const struct tune_engine *engine);
 

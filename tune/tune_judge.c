@@ -74,7 +74,8 @@ static struct tune_times best_of(const struct tune_record *records, long count)
 
 bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback)
 {
-    return !record->wrong && !record->out && TUNE_WORTH >= tune_judge_behind(&record->median, &fallback->median);
+    return !record->wrong && !record->out && !record->guest
+           && TUNE_WORTH >= tune_judge_behind(&record->median, &fallback->median);
 }
 
 long tune_judge_winner(const struct tune_record *records, long count)
@@ -127,7 +128,7 @@ void tune_judge_drop(struct tune_record *records, long count, bool by_both)
 
     for (long i = 0; i < count; ++i) {
         struct tune_record *const record = &records[i];
-        const bool always = by_both || 0 == i || count - 1 == i;
+        const bool always = by_both || 0 == i || record->own;
         const double least = (always ? behind_by_both : tune_judge_behind)(&record->least, &best);
 
         if (record == leader || record->out || 1 > record->rounds || (by_both && 0 == i)) {
@@ -153,14 +154,14 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
 
     for (long i = 0; i < count; ++i) {
         sum += records[i].out ? 0 : records[i].cost;
-        in += !records[i].out && 0 != i && count - 1 != i;
+        in += !records[i].out && 0 != i && !records[i].own;
     }
     while (sum > seconds && in > least) {
         const struct tune_times best = best_of(records, count);
         struct tune_record *last = NULL;
 
-        for (long i = 1; i < count - 1; ++i) {
-            if (!records[i].out
+        for (long i = 1; i < count; ++i) {
+            if (!records[i].out && !records[i].own
                 && (NULL == last
                     || tune_judge_behind(&records[i].median, &best) > tune_judge_behind(&last->median, &best))) {
                 last = &records[i];
@@ -172,21 +173,30 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
     }
 }
 
+static const struct tune_record *own_of(const struct tune_record *records)
+{
+    while (!records->own) {
+        ++records;
+    }
+    return records;
+}
+
 bool tune_judge_is_over(const struct tune_record *records, long count)
 {
-    const struct tune_record *const own = &records[count - 1];
+    const struct tune_record *const own = own_of(records);
     const long winner = tune_judge_winner(records, count);
     bool tie = true, hope = false;
     long in = 0;
 
-    for (long i = 1; i < count - 1; ++i) {
-        if (!records[i].out) {
+    for (long i = 1; i < count; ++i) {
+        if (!records[i].out && !records[i].own) {
             ++in;
             tie = tie && tune_judge_ties(records, count, i, winner);
             hope = hope || tune_judge_beats(&records[i].least, &own->median);
         }
     }
-    return 1 >= in || tie || !hope;
+    /* Whom HAN's own choice is ahead of may still beat it. */
+    return (1 >= in && !records[winner].own) || tie || !hope;
 }
 
 bool tune_judge_is_sure(const struct tune_record *record, const struct tune_record *other)

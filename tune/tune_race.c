@@ -77,18 +77,12 @@ static size_t within_memory(const struct tune_space *space, mca_coll_han_collect
     return bytes;
 }
 
-/* Where blocks differ and not all ranks know them, no rule can depend on bytes (coll_han_call.c). */
-static bool knows_bytes(mca_coll_han_collective_t collective)
-{
-    return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
-}
-
 bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, int place,
                     size_t *bytes)
 {
     size_t most;
 
-    if (HAN_BARRIER == collective || !knows_bytes(collective)) {
+    if (HAN_BARRIER == collective || !tune_knows_bytes(collective)) {
         *bytes = 0;
         return 0 == place;
     }
@@ -112,7 +106,7 @@ void tune_race_left_out(const struct tune_space *space, struct tune_function fun
 
 size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes)
 {
-    return knows_bytes(collective) ? bytes : within_memory(space, collective, HAN_CHOICE_UNKNOWN, ranks);
+    return tune_knows_bytes(collective) ? bytes : within_memory(space, collective, HAN_CHOICE_UNKNOWN, ranks);
 }
 
 /* ---- one race ---- */
@@ -168,15 +162,15 @@ static int hold(struct race *race, struct tune_contest *contest)
  */
 static int confirm(struct race *race, struct tune_contest *contest, long winner)
 {
-    const long own = contest->count - 1;
+    const long own = contest->own;
     bool sure = false;
     int rc = 0;
 
     for (long i = 0; i < contest->count; ++i) {
         struct tune_contestant *const contestant = &contest->contestants[i];
-        const bool far = 0 == i && contestant->out && i != winner;
+        const bool counts = i == winner || i == own, far = 0 == i && contestant->out && !counts;
 
-        contestant->out = far || (i != winner && 0 != i && i != own);
+        contestant->out = far || (0 != i && !counts);
         if (!far) {
             tune_contest_forget(contestant);
         }
@@ -223,8 +217,8 @@ static void keep_likely(struct race *race, const struct tune_contest *contest)
         return;
     }
     records = tune_contest_records(contest);
-    for (long i = 1; i < contest->count - 1; ++i) {
-        if (0 < records[i].rounds && !records[i].wrong
+    for (long i = 1; i < contest->count; ++i) {
+        if (0 < records[i].rounds && !records[i].wrong && !records[i].guest
             && tune_contest_serves(contest, &race->machine, i, HAN_NONBLOCKING)) {
             add_likely(&likely, times, &contest->contestants[i].params, tune_judge_mean(&records[i].median));
         }
@@ -269,13 +263,13 @@ static void leave_to_likely(const struct race *race, struct tune_contest *contes
     const struct likely *likely = HAN_BLOCKING == contest->function.form ? NULL : find_likely(race, contest);
     bool any = false;
 
-    for (long i = 1; i < contest->count - 1 && NULL != likely; ++i) {
-        any = any || is_likely(likely, &contest->contestants[i].params);
+    for (long i = 1; i < contest->count && NULL != likely; ++i) {
+        any = any || (!contest->contestants[i].guest && is_likely(likely, &contest->contestants[i].params));
     }
-    for (long i = 1; i < contest->count - 1 && any; ++i) {
+    for (long i = 1; i < contest->count && any; ++i) {
         struct tune_contestant *contestant = &contest->contestants[i];
 
-        contestant->out = contestant->out || !is_likely(likely, &contestant->params);
+        contestant->out = contestant->out || (i != contest->own && !is_likely(likely, &contestant->params));
     }
 }
 
@@ -304,15 +298,15 @@ static const char *text_of(const struct tune_contest *contest, long one, char te
 static long winner_of(const struct race *race, const struct tune_contest *contest, const struct tune_record *records,
                       long place)
 {
-    const long own = contest->count - 1, winner = tune_judge_winner(records, own);
+    const long winner = tune_judge_winner(records, contest->count);
     char text[TUNE_TEXT];
 
     for (long next = place - 1; next <= place; ++next) {
         const bool there = 0 <= next && next < race->count && race->choices[next].found
                            && tune_function_is(race->choices[next].function, contest->function);
 
-        for (long i = 1; i < own && there; ++i) {
-            if (tune_judge_ties(records, own, i, winner)
+        for (long i = 1; i < contest->count && there; ++i) {
+            if (tune_judge_ties(records, contest->count, i, winner)
                 && 0 == strcmp(race->choices[next].text, text_of(contest, i, text))) {
                 return i;
             }
@@ -321,26 +315,41 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
     return winner;
 }
 
-/* What comes of a contest: its winner is used where it beats HAN's own choice, also when both run once more. */
+/* Whether more rounds may tell that one beats HAN's own choice. */
+static bool may_beat(const struct tune_record *record, const struct tune_record *own)
+{
+    return tune_judge_beats(&record->median, &own->median) || !tune_judge_is_sure(record, own);
+}
+
+/* Whether one beats HAN's own choice, and is not behind the fallback. */
+static bool is_best(const struct tune_record *record, const struct tune_record *records, long own)
+{
+    return tune_judge_may_win(record, &records[0]) && tune_judge_beats(&record->median, &records[own].median)
+           && tune_judge_mean(&record->median) <= tune_judge_mean(&records[0].median);
+}
+
+/* What comes of a contest: its winner is used where it beats HAN's own choice when both run once more. */
 static int choose(struct race *race, struct tune_contest *contest, struct tune_choice *choice, long place)
 {
-    const long own = contest->count - 1;
+    const long own = contest->own;
     struct tune_record *records = tune_contest_records(contest);
     long used = winner_of(race, contest, records, place);
 
-    if (tune_judge_beats(&records[used].median, &records[own].median)) {
+    if (used != own && may_beat(&records[used], &records[own])) {
         free(records);
         if (0 != confirm(race, contest, used)) {
             return -1;
         }
         records = tune_contest_records(contest);
-        used = tune_judge_may_win(&records[used], &records[0])
-                       && tune_judge_beats(&records[used].median, &records[own].median)
-                       && tune_judge_mean(&records[used].median) <= tune_judge_mean(&records[0].median)
-                   ? used
-                   : 0;
+        if (!is_best(&records[used], records, own)) {
+            used = is_best(&records[0], records, own) || records[used].wrong ? 0 : used;
+        }
+    } else if (used == own) {
+        /* The best of the others is noted. */
+        records[own].guest = true;
+        used = tune_judge_winner(records, contest->count);
     }
-    choice->found = tune_judge_beats(&records[used].median, &records[own].median);
+    choice->found = is_best(&records[used], records, own);
     choice->measured = choice->estimate = tune_judge_mean(&records[used].median);
     choice->builtin = tune_judge_mean(&records[own].median);
     choice->fallback = tune_judge_mean(&records[0].median);
@@ -403,7 +412,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
     tune_contest_open(&contest, race->engine, &race->machine, function,
                       tune_race_timed(race->space, function.collective, race->ranks, bytes));
     contest.clock = race->way->clock;
-    tune_contest_add_own(&contest);
+    tune_contest_add_own(&contest, &race->machine);
     tune_contest_leave_out(&contest, HOPELESS);
     leave_to_likely(race, &contest);
     tune_contest_check_told(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });

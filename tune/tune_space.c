@@ -97,6 +97,11 @@ int tune_nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *
     return 0;
 }
 
+bool tune_knows_bytes(mca_coll_han_collective_t collective)
+{
+    return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
+}
+
 bool tune_space_has(mca_coll_han_collective_t collective)
 {
     for (int i = 0; i < ROW_COUNT; ++i) {
