@@ -885,15 +885,6 @@ static bool synchronises(mca_coll_han_collective_t collective)
     }
 }
 
-/* Whether HAN's own short messages inside nodes go from copies: but not those that events start. */
-static bool takes_copies(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm)
-{
-    const bool many_trees
-        = HAN_RING == algorithm || (HAN_TREE == algorithm && mca_coll_han_is_of_blocks(input->collective));
-
-    return HAN_BLOCKING == input->form && HAN_FALLBACK != algorithm && !many_trees;
-}
-
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
                                           const mca_coll_han_params_t *params)
 {
@@ -907,7 +898,7 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                .bytes = input->bytes,
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs,
-                               .copies = takes_copies(input, params->algorithm) };
+                               .copies = HAN_FALLBACK != params->algorithm };
     const struct cost cost = cost_of(&call);
     const uint64_t cores = cores_of(call.machine, call.nodes), sharing = per_core(&call);
     /* Who has a core for itself waits and sees; else one wakes for the call, and the others of a core have their turns.
