@@ -671,10 +671,14 @@ static struct cost with_leaders(const struct call *call)
         cost = both(with_leader(call, all, reduce), among_leaders(call, node, reduce));
         cost = both(cost, with_leader(call, bytes, 0));
         return with_memory(call, cost, times(call->ppn + 1, all), call->nodes);
-    case HAN_ALLTOALL:
-        cost = both(with_leader(call, all, copy), among_leaders(call, times(call->ppn, node), 2 * copy));
-        cost = both(cost, with_leader(call, all, copy));
+    case HAN_ALLTOALL: {
+        /* A leader walks through what its node has, four times. */
+        const uint64_t walk = copy + (all > call->machine->near ? call->machine->far : 0);
+
+        cost = both(with_leader(call, all, walk), among_leaders(call, times(call->ppn, node), 2 * walk));
+        cost = both(cost, with_leader(call, all, walk));
         return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
+    }
     default: /* gather, scatter: in the nodes, and along the leaders' tree */
         cost = ADAPT_TREE_LINEAR == low_tree(call) ? with_leader(call, bytes, 0)
                                                    : along_binomial(call, HAN_LOW, bytes, 0);
