@@ -693,14 +693,21 @@ static bool from_all_to_all(mca_coll_han_collective_t collective)
     return HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective;
 }
 
-/* From rank to rank. */
-static struct cost with_all(const struct call *call)
+static struct cost among_all(const struct call *call)
 {
     const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn, ranks = call->ranks;
 
+    return both(messages(call, HAN_UP, call->bytes, 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
+                messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
+}
+
+/* From rank to rank. */
+static struct cost with_all(const struct call *call)
+{
+    const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn;
+
     if (from_all_to_all(call->input->collective)) {
-        return both(messages(call, HAN_UP, call->bytes, 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
-                    messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
+        return among_all(call);
     }
     return both(messages(call, HAN_UP, call->bytes, 0, away, away, 1, away),
                 messages(call, HAN_LOW, call->bytes, 0, others, others, 0 < others, 0));
@@ -733,6 +740,20 @@ static struct cost doubled(const struct call *call, uint64_t block, bool grows, 
 
         cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, grows ? times(distance, block) : block, then,
                                    call->ranks, 2, 1, up ? call->ppn : 0));
+    }
+    return cost;
+}
+
+/* The same with half as much in each round as in the one before, at first half of all. */
+static struct cost halved(const struct call *call, uint64_t then)
+{
+    struct cost cost = { 0 };
+
+    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
+        const bool up = distance >= call->ppn;
+
+        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, divide(call->bytes, 2 * distance), then, call->ranks, 2,
+                                   1, up ? call->ppn : 0));
     }
     return cost;
 }
@@ -778,6 +799,9 @@ enum { SHORT_MESSAGE = 8192, SHORT_TOTAL = 80000 };
 /* Whether it goes by doubling: that is all that is done with what is short. */
 static bool goes_by_doubling(const struct call *call)
 {
+    if (HAN_BLOCKING != call->input->form) {
+        return false;
+    }
     switch (call->input->collective) {
     case HAN_ALLREDUCE:
     case HAN_BARRIER:
@@ -792,13 +816,12 @@ static bool goes_by_doubling(const struct call *call)
     }
 }
 
-/* Whether a gather or a scatter goes along a tree: of nonblocking ones, none does. */
+/* Whether a gather or a scatter goes along a tree. */
 static bool goes_along_ranks(const struct call *call)
 {
     enum { FEW_RANKS = 16, OF_FEW = 8192, OF_MANY = 256 };
 
-    return HAN_BLOCKING == call->input->form
-           && (HAN_GATHER == call->input->collective || (FEW_RANKS < call->ranks ? OF_MANY : OF_FEW) >= call->bytes);
+    return HAN_GATHER == call->input->collective || (FEW_RANKS < call->ranks ? OF_MANY : OF_FEW) >= call->bytes;
 }
 
 static struct cost usual(const struct call *call)
@@ -831,13 +854,56 @@ static struct cost usual(const struct call *call)
     }
 }
 
+/* The same of nonblocking and persistent calls. */
+static struct cost usual_schedule(const struct call *call)
+{
+    enum { FEW_RANKS = 4, ELEMENT = 8, SHORT_ALLREDUCE = 65536 };
+    const uint64_t reduce = call->machine->reduce;
+    struct call total = *call, part = *call;
+
+    total.bytes = times(call->ranks, call->bytes);
+    part.bytes = divide(call->bytes, call->ranks);
+    switch (call->input->collective) {
+    case HAN_BCAST:
+        return FEW_RANKS < call->ranks ? flat_tree(call, 0) : with_all(call);
+    case HAN_REDUCE:
+        return 2 < call->ranks && ELEMENT <= part.bytes ? both(halved(call, reduce), along_ranks(&part))
+                                                        : flat_tree(call, reduce);
+    case HAN_ALLREDUCE:
+        return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > call->bytes || call->input->in_place
+                   ? both(flat_tree(call, reduce), flat_tree(call, 0))
+                   : both(halved(call, reduce), halved(call, 0));
+    case HAN_BARRIER:
+        return doubled(call, 0, false, 0);
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return along_chain(call);
+    case HAN_ALLGATHER:
+    case HAN_ALLGATHERV:
+        return among_all(call);
+    case HAN_REDUCE_SCATTER:
+    case HAN_REDUCE_SCATTER_BLOCK:
+        return both(flat_tree(&total, reduce), with_all(call));
+    default:
+        return with_all(call);
+    }
+}
+
+/* Each rank makes a schedule, which goes round by round, each begun by who finds the one before complete. */
+static struct cost by_rounds(const struct call *call, struct cost cost)
+{
+    const uint64_t step = call->machine->step;
+
+    return both(cost, (struct cost){ .path = times(cost.hops, step), .work = times(call->ranks, step), .rank = step });
+}
+
 /*
  * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one,
  * and one for what is short. Nor is there much to choose among messages from all to all, but where they meet at a link.
  */
 static struct cost without_han(const struct call *call)
 {
-    const struct cost cost = usual(call);
+    const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
 
     if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)) {
         return cost;
@@ -871,21 +937,25 @@ static struct cost cost_of(const struct call *call)
     }
 }
 
-/* Whether no rank can be done before all have begun: then calls in a row do not overlap. */
-static bool synchronises(mca_coll_han_collective_t collective)
+/*
+ * For how much of its path a call overlaps with no other one in a row. Where no rank can be done before all have begun,
+ * who is done early begins the next one: a third of a path is no wait. Of scans by leaders that is so inside the nodes.
+ */
+static uint64_t alone(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm, uint64_t path)
 {
-    switch (collective) {
+    switch (input->collective) {
     case HAN_BCAST:
     case HAN_REDUCE:
     case HAN_GATHER:
     case HAN_GATHERV:
     case HAN_SCATTER:
     case HAN_SCATTERV:
+        return 0;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return false;
+        return HAN_LEADERS == algorithm && 1 < input->ppn ? path / 2 : 0;
     default:
-        return true;
+        return path - path / 3;
     }
 }
 
@@ -911,13 +981,9 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
     const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
     const uint64_t busiest = max(max(cost.rank, cost.link), busy);
     const uint64_t path = sum(sum(max(cost.path, busy), times(cost.hops, hop)), wake);
-    mca_coll_han_times_t result = { .single = max(path, busiest), .row = busiest };
 
-    if (synchronises(input->collective)) {
-        /* Ranks that are done early begin the next one: a third of a path is no wait. */
-        result.row = max(result.row, path - path / 3);
-    }
-    return result;
+    return (mca_coll_han_times_t){ .single = max(path, busiest),
+                                   .row = max(busiest, alone(input, params->algorithm, path)) };
 }
 
 /* How many times as long as the best, in 2^-16 parts. */

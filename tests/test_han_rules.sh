@@ -176,7 +176,7 @@ test_regret_rules() {
 # MOST; SINGLE and ROW of the fallback's time. Of so many times picks for both are above 1.05 of the fallback's: SLOWER.
 test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST SINGLE ROW SLOWER
     local table=$HERE/$1.csv shape=$2 rate=$3
-    cp "$HERE/cluster${1#candidates}.machine" "$tmp/cluster"
+    cp "$HERE/cluster$([[ $1 != *_slow ]] || echo _slow).machine" "$tmp/cluster"
     [[ $rate != none ]] || sed -i 's/ rate [^ ]*//' "$tmp/cluster"
     run 0 regret "$table" --machine "$tmp/cluster" --shape "$shape" --rate "$rate" || return 1
     awk -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
@@ -363,6 +363,12 @@ candidates 8x2 none 1.15 0.8 0.82 8
 candidates 4x1 none 1.15 0.85 0.92 14
 candidates 2x2 none 1.2 0.87 0.87 12
 candidates 4x4 200mbit 1.15 0.6 0.5 7
+candidates_nonblocking 4x4 none 1.06 0.74 0.51 6
+candidates_nonblocking 8x2 none 1.08 0.76 0.59 9
+candidates_nonblocking 4x1 none 1.08 0.87 0.83 5
+candidates_nonblocking 2x2 none 1.09 0.86 0.74 20
+candidates_nonblocking 3x3 none 1.06 0.76 0.54 5
+candidates_nonblocking 16x1 none 1.1 0.77 0.69 7
 candidates_slow 4x4 none 1.15 0.7 0.6 10
 candidates_slow 8x2 none 1.15 0.72 0.65 8
 candidates_slow 4x1 none 1.12 0.89 0.91 11

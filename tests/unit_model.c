@@ -368,9 +368,26 @@ static const struct {
 } shapes[] = { { 2, 1 }, { 2, 2 }, { 4, 4 }, { 5, 3 }, { 8, 2 }, { 16, 2 }, { 512, 64 }, { 65536, 128 } };
 enum { MACHINES = sizeof(machines) / sizeof(machines[0]), SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
+typedef void visit_t(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                     const mca_coll_han_params_t *candidates, long count);
+
+static void visit_call(const mca_coll_han_machine_t *machine, int collective, int nodes, int ppn, size_t bytes,
+                       int form, visit_t *visit)
+{
+    mca_coll_han_candidates_t what
+        = { .input = input_of(collective, nodes, ppn, bytes), .lows = { HAN_SOLO, HAN_TUNED }, .low_count = 2 };
+    mca_coll_han_params_t *candidates;
+    long count;
+
+    what.input.form = (mca_coll_han_form_t) form;
+    count = mca_coll_han_candidates_make(&what, &candidates);
+    assert_true(0 < count);
+    visit(machine, &what.input, candidates, count);
+    free(candidates);
+}
+
 /* All candidates of all calls on all machines. */
-static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
-                                  const mca_coll_han_params_t *candidates, long count))
+static void for_all(visit_t *visit)
 {
     for (int m = 0; m < MACHINES; ++m) {
         const mca_coll_han_machine_t machine = unit_machine(machines[m]);
@@ -378,15 +395,9 @@ static void for_all(void (*visit)(const mca_coll_han_machine_t *machine, const m
         for (int s = 0; s < SHAPES; ++s) {
             for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
                 for (size_t bytes = 0; bytes <= (size_t) 1 << 36; bytes = 0 == bytes ? 1 : 16 * bytes) {
-                    mca_coll_han_candidates_t what = { .input = input_of(c, shapes[s].nodes, shapes[s].ppn, bytes),
-                                                       .lows = { HAN_SOLO, HAN_TUNED },
-                                                       .low_count = 2 };
-                    mca_coll_han_params_t *candidates;
-                    const long count = mca_coll_han_candidates_make(&what, &candidates);
-
-                    assert_true(0 < count);
-                    visit(&machine, &what.input, candidates, count);
-                    free(candidates);
+                    for (int form = HAN_BLOCKING; form <= HAN_NONBLOCKING; ++form) {
+                        visit_call(&machine, c, shapes[s].nodes, shapes[s].ppn, bytes, form, visit);
+                    }
                 }
             }
         }
@@ -547,6 +558,86 @@ static void test_tree_of_the_fallback(void **state)
     assert_int_not_equal(times_of(ALONE, scatter, fallback).single, direct + direct / 3);
 }
 
+/* A node's ranks and its leader wait for each other in each scan, here for a turn; a chain of ranks waits for nobody.
+ */
+static void test_scans_by_leaders_wait_in_nodes(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK }, leaders = { .algorithm = HAN_LEADERS };
+    const mca_coll_han_input_t whole = input_of(HAN_SCAN, 4, 4, 8), flat = input_of(HAN_SCAN, 4, 1, 8);
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    mca_coll_han_times_t times;
+
+    (void) state;
+    machine.cores = 1;
+    machine.shared = true;
+    machine.turn = 1000000000;
+    times = mca_coll_han_predict(&machine, &whole, &leaders);
+    assert_int_equal(times.row, times.single / 2);
+    times = mca_coll_han_predict(&machine, &flat, &leaders);
+    assert_true(times.row < times.single / 10);
+    times = mca_coll_han_predict(&machine, &whole, &fallback);
+    assert_true(times.row < times.single / 10);
+}
+
+/* Of nonblocking calls, with its third: rounds of messages of 27, of 1 KiB 127; who has more at once takes 8.5, or 100.
+ */
+static void test_schedule_of_the_fallback(void **state)
+{
+    static const struct {
+        mca_coll_han_collective_t collective;
+        int nodes;
+        size_t bytes;
+        uint64_t path;
+    } rows[] = {
+        { HAN_BCAST, 4, 1024, 127000000 + 2 * 100000000 },
+        { HAN_BCAST, 8, 1024, 3 * 127000000 },
+        { HAN_REDUCE, 8, 0, 3 * 27000000 },
+        { HAN_ALLREDUCE, 8, 0, 2 * 3 * 27000000 },
+        { HAN_BARRIER, 8, 0, 3 * (27000000 + 8500000) },
+        { HAN_ALLGATHER, 8, 0, 27000000 + 13 * 8500000 },
+        { HAN_REDUCE_SCATTER_BLOCK, 8, 0, 3 * 27000000 + 27000000 + 6 * 8500000 },
+    };
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, 1, rows[i].bytes);
+
+        call.form = HAN_NONBLOCKING;
+        assert_int_equal(times_of(ALONE, call, fallback).single, rows[i].path + rows[i].path / 3);
+    }
+    /* and for each round a step of who begins it */
+    machine.step = 1000000;
+    for (size_t i = 1; i < 3; ++i) {
+        mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, 1, rows[i].bytes);
+
+        call.form = HAN_PERSISTENT;
+        assert_int_equal(mca_coll_han_predict(&machine, &call, &fallback).single,
+                         (rows[i].path + 3000000) + (rows[i].path + 3000000) / 3);
+    }
+}
+
+/* Halves to ranks ever farther away, and back: of what is long, and has an element for each rank. */
+static void test_halves_of_the_fallback(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+    mca_coll_han_input_t reduce = input_of(HAN_REDUCE, 8, 1, 64), allreduce = input_of(HAN_ALLREDUCE, 8, 1, 64 << 10);
+    mca_coll_han_input_t in_place = allreduce, shorter = allreduce;
+
+    (void) state;
+    reduce.form = allreduce.form = in_place.form = shorter.form = HAN_NONBLOCKING;
+    in_place.in_place = true;
+    --shorter.bytes;
+    /* six rounds instead of three */
+    assert_true(times_of(ALONE, reduce, fallback).single > 2 * 4 * 27000000);
+    reduce.bytes = 56;
+    assert_true(times_of(ALONE, reduce, fallback).single < 2 * 4 * 27000000);
+    /* the same rounds, together of the bytes of two */
+    assert_true(3 * times_of(ALONE, allreduce, fallback).single < 2 * times_of(ALONE, in_place, fallback).single);
+    assert_true(3 * times_of(ALONE, allreduce, fallback).single < 2 * times_of(ALONE, shorter, fallback).single);
+}
+
 static mca_coll_han_params_t in_groups(mca_coll_adapt_tree_kind_t kind, size_t segment, int groups)
 {
     mca_coll_han_params_t params = tree(kind, segment);
@@ -639,6 +730,9 @@ int main(void)
         cmocka_unit_test(test_blocks_along_a_tree),
         cmocka_unit_test(test_tree_of_a_large_node),
         cmocka_unit_test(test_tree_of_the_fallback),
+        cmocka_unit_test(test_scans_by_leaders_wait_in_nodes),
+        cmocka_unit_test(test_schedule_of_the_fallback),
+        cmocka_unit_test(test_halves_of_the_fallback),
         cmocka_unit_test(test_pick_beside_the_fallback),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
