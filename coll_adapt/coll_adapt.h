@@ -145,11 +145,15 @@ int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adap
  * A callback that is set on a request under way may be lost, where another thread completes the request at that moment.
  * Therefore the request is made first, then given its callback, then started; the callback may run before this returns.
  *
- * @param callback frees the request, and returns 1; not called where an error is returned
+ * A short one that nobody wants to be matched goes from a copy, where that is possible.
+ *
+ * @param callback frees the request, and returns 1; not called where an error is returned, or the message is done
+ * @param done whether it is: sent from a copy
  * @returns as mca_coll_adapt_message_begun
  */
 int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
-                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data);
+                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data,
+                                 bool *done);
 
 /**
  * How a message went. A rank on which one fails goes on, so that nobody waits for it in vain, but what it sends from
@@ -179,13 +183,6 @@ void mca_coll_adapt_copies_begin(void);
  */
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
                               bool may_collect, int *rc);
-
-/** The same of an event, for a message that nobody wants to be matched. */
-static inline bool mca_coll_adapt_event_copy(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction,
-                                             int peer, int tag, ompi_communicator_t *comm, int *rc)
-{
-    return ADAPT_SEND_BUFFERED == direction && mca_coll_adapt_send_copy(message, peer, tag, comm, false, rc);
-}
 
 /** Takes back the copies of messages that are through, which events cannot do. */
 void mca_coll_adapt_copies_collect(void);

@@ -3,8 +3,9 @@
  * Short messages to ranks of the same node, sent from copies. Open MPI's pml ob1 copies such a message into shared
  * memory, but is done with all that has more than 256 bytes, and with any that is a persistent request, as events need
  * it, only when the receiver has read it and the sender has seen that. Who waits for it waits for the receiver, and
- * where ranks share cores gives its core away each time. So the rank sends from memory of its own, and waits for none
- * of it: not even where many are under way, for their receivers may have no part in the call that would wait.
+ * where ranks share cores gives its core away each time. So the rank sends from memory of its own, and no call waits
+ * for any of it: not even where many are under way, for their receivers may have no part in the call that would wait.
+ * The end of a communicator does.
  */
 #include "coll_adapt.h"
 
@@ -19,8 +20,8 @@
 /*
  * Bytes of a copy: no message has more that goes without asking, for who asks has to be there for the answer. Copies
  * under way at once: so few that the transport, which has room for 512 messages, takes them at once, and that 63 ranks
- * which run ahead of their leader fill 8 MB of its memory; so many that a rank waits for a receiver once in 32
- * messages.
+ * which run ahead of their leader fill 8 MB of its memory; so many that a rank which runs ahead of its receivers seldom
+ * waits. While all are under way messages go as if there were no copies.
  */
 enum { MOST_BYTES = 4096, MOST_UNDER_WAY = 32 };
 
@@ -144,18 +145,19 @@ void mca_coll_adapt_copies_collect(void)
 static struct copy *get(int *rc)
 {
     struct copy *copy = NULL;
-    bool full;
 
     OPAL_THREAD_LOCK(&copies.lock);
-    full = MOST_UNDER_WAY <= copies.under_way;
-    if (!full) {
+    if (MOST_UNDER_WAY > copies.under_way) {
         copy = copies.idle;
         copies.idle = NULL == copy ? NULL : copy->next;
+        copy = NULL == copy ? malloc(sizeof(*copy)) : copy;
+    }
+    if (NULL != copy) {
         *rc = OMPI_SUCCESS == *rc ? copies.rc : *rc;
         copies.rc = OMPI_SUCCESS;
     }
     OPAL_THREAD_UNLOCK(&copies.lock);
-    return NULL == copy && !full ? malloc(sizeof(*copy)) : copy;
+    return copy;
 }
 
 void mca_coll_adapt_copies_wait(const ompi_communicator_t *comm)

@@ -83,11 +83,16 @@ int mca_coll_adapt_send_init(const mca_coll_adapt_data_t *message, mca_coll_adap
 }
 
 int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_adapt_direction_t direction, int peer,
-                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data)
+                                 int tag, ompi_communicator_t *comm, ompi_request_complete_fn_t callback, void *data,
+                                 bool *done)
 {
     ompi_request_t *request;
-    int rc;
+    int rc = OMPI_SUCCESS;
 
+    *done = ADAPT_SEND_BUFFERED == direction && mca_coll_adapt_send_copy(message, peer, tag, comm, false, &rc);
+    if (*done) {
+        return rc;
+    }
     if (ADAPT_RECEIVE == direction) {
         rc = MCA_PML_CALL(irecv_init(message->buffer, message->count, message->datatype, peer, tag, comm, &request));
     } else {
@@ -124,15 +129,14 @@ static int transfer_start(mca_coll_adapt_transfer_t *transfer)
     const mca_coll_adapt_data_t message = { .buffer = transfer->buffer,
                                             .count = transfer->empty ? 0 : units_of(op, transfer->segment),
                                             .datatype = op->unit };
-    const mca_coll_adapt_direction_t direction = direction_of(transfer);
-    int rc = OMPI_SUCCESS;
+    bool done;
+    const int rc = mca_coll_adapt_message_start(&message, direction_of(transfer), transfer->peer, op->tag, op->comm,
+                                                transfer_complete, transfer, &done);
 
-    if (mca_coll_adapt_event_copy(&message, direction, transfer->peer, op->tag, op->comm, &rc)) {
+    if (done) {
         mca_coll_adapt_core_event(transfer, rc);
-        return OMPI_SUCCESS;
     }
-    return mca_coll_adapt_message_start(&message, direction, transfer->peer, op->tag, op->comm, transfer_complete,
-                                        transfer);
+    return done ? OMPI_SUCCESS : rc;
 }
 
 static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target, const void *source)

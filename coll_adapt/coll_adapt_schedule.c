@@ -343,17 +343,13 @@ static void fill_window(performance_t *self, struct place *place, int which, boo
     for (; !ends_round(flow->next) && (0 == window || flow->started - flow->seen < window); ++flow->next) {
         if (kind == flow->next->kind) {
             const mca_coll_adapt_data_t data = message_of(flow->next, failed);
-            const mca_coll_adapt_direction_t direction = direction_of(&self->schedule, which, &data);
-            int rc = OMPI_SUCCESS;
             bool done;
+            int rc;
 
             flow->next->flow = flow;
             ++flow->started;
-            done = mca_coll_adapt_event_copy(&data, direction, flow->next->peer, place->tag, self->schedule.comm, &rc);
-            if (!done) {
-                rc = mca_coll_adapt_message_start(&data, direction, flow->next->peer, place->tag, self->schedule.comm,
-                                                  message_complete, flow->next);
-            }
+            rc = mca_coll_adapt_message_start(&data, direction_of(&self->schedule, which, &data), flow->next->peer,
+                                              place->tag, self->schedule.comm, message_complete, flow->next, &done);
             if (done || OMPI_SUCCESS != rc) {
                 event(flow, rc);
             }
