@@ -672,7 +672,7 @@ static struct cost with_leaders(const struct call *call)
         cost = both(cost, with_leader(call, bytes, 0));
         return with_memory(call, cost, times(call->ppn + 1, all), call->nodes);
     case HAN_ALLTOALL: {
-        /* A leader walks through what its node has, four times. */
+        /* A leader walks four times through what its node has: where that of one rank is in no cache, not even near. */
         const uint64_t walk = copy + (all > call->machine->near ? call->machine->far : 0);
 
         cost = both(with_leader(call, all, walk), among_leaders(call, times(call->ppn, node), 2 * walk));
@@ -858,6 +858,7 @@ static struct cost usual(const struct call *call)
 static struct cost usual_schedule(const struct call *call)
 {
     enum { FEW_RANKS = 4, ELEMENT = 8, SHORT_ALLREDUCE = 65536 };
+    const bool commutes = call->input->commutes;
     const uint64_t reduce = call->machine->reduce;
     struct call total = *call, part = *call;
 
@@ -867,10 +868,11 @@ static struct cost usual_schedule(const struct call *call)
     case HAN_BCAST:
         return FEW_RANKS < call->ranks ? flat_tree(call, 0) : with_all(call);
     case HAN_REDUCE:
-        return 2 < call->ranks && ELEMENT <= part.bytes ? both(halved(call, reduce), along_ranks(&part))
-                                                        : flat_tree(call, reduce);
+        return commutes && 2 < call->ranks && times(ELEMENT, call->ranks) <= call->bytes
+                   ? both(halved(call, reduce), along_ranks(&part))
+                   : flat_tree(call, reduce);
     case HAN_ALLREDUCE:
-        return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > call->bytes || call->input->in_place
+        return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > call->bytes || call->input->in_place || !commutes
                    ? both(flat_tree(call, reduce), flat_tree(call, 0))
                    : both(halved(call, reduce), halved(call, 0));
     case HAN_BARRIER:

@@ -623,19 +623,24 @@ static void test_halves_of_the_fallback(void **state)
 {
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
     mca_coll_han_input_t reduce = input_of(HAN_REDUCE, 8, 1, 64), allreduce = input_of(HAN_ALLREDUCE, 8, 1, 64 << 10);
-    mca_coll_han_input_t in_place = allreduce, shorter = allreduce;
+    mca_coll_han_input_t in_place = allreduce, shorter = allreduce, ordered = allreduce;
 
     (void) state;
-    reduce.form = allreduce.form = in_place.form = shorter.form = HAN_NONBLOCKING;
+    reduce.form = allreduce.form = in_place.form = shorter.form = ordered.form = HAN_NONBLOCKING;
     in_place.in_place = true;
+    ordered.commutes = false;
     --shorter.bytes;
     /* six rounds instead of three */
     assert_true(times_of(ALONE, reduce, fallback).single > 2 * 4 * 27000000);
-    reduce.bytes = 56;
+    reduce.commutes = false;
+    assert_true(times_of(ALONE, reduce, fallback).single < 2 * 4 * 27000000);
+    reduce.commutes = true;
+    reduce.bytes = 63;
     assert_true(times_of(ALONE, reduce, fallback).single < 2 * 4 * 27000000);
     /* the same rounds, together of the bytes of two */
     assert_true(3 * times_of(ALONE, allreduce, fallback).single < 2 * times_of(ALONE, in_place, fallback).single);
     assert_true(3 * times_of(ALONE, allreduce, fallback).single < 2 * times_of(ALONE, shorter, fallback).single);
+    assert_true(3 * times_of(ALONE, allreduce, fallback).single < 2 * times_of(ALONE, ordered, fallback).single);
 }
 
 static mca_coll_han_params_t in_groups(mca_coll_adapt_tree_kind_t kind, size_t segment, int groups)
