@@ -173,17 +173,20 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
     }
 }
 
-static const struct tune_record *own_of(const struct tune_record *records)
+/* Each contest has it. */
+static const struct tune_record *own_of(const struct tune_record *records, long count)
 {
-    while (!records->own) {
-        ++records;
+    long i = 0;
+
+    while (i < count - 1 && !records[i].own) {
+        ++i;
     }
-    return records;
+    return &records[i];
 }
 
 bool tune_judge_is_over(const struct tune_record *records, long count)
 {
-    const struct tune_record *const own = own_of(records);
+    const struct tune_record *const own = own_of(records, count);
     const long winner = tune_judge_winner(records, count);
     bool tie = true, hope = false;
     long in = 0;

@@ -334,8 +334,9 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
     const long own = contest->own;
     struct tune_record *records = tune_contest_records(contest);
     long used = winner_of(race, contest, records, place);
+    const bool other = used != own;
 
-    if (used != own && may_beat(&records[used], &records[own])) {
+    if (other && may_beat(&records[used], &records[own])) {
         free(records);
         if (0 != confirm(race, contest, used)) {
             return -1;
@@ -344,12 +345,12 @@ static int choose(struct race *race, struct tune_contest *contest, struct tune_c
         if (!is_best(&records[used], records, own)) {
             used = is_best(&records[0], records, own) || records[used].wrong ? 0 : used;
         }
-    } else if (used == own) {
+    } else if (!other) {
         /* The best of the others is noted. */
         records[own].guest = true;
         used = tune_judge_winner(records, contest->count);
     }
-    choice->found = is_best(&records[used], records, own);
+    choice->found = other && is_best(&records[used], records, own);
     choice->measured = choice->estimate = tune_judge_mean(&records[used].median);
     choice->builtin = tune_judge_mean(&records[own].median);
     choice->fallback = tune_judge_mean(&records[0].median);
