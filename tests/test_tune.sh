@@ -122,11 +122,14 @@ a_race_knows_all_collectives() {
         END { exit !(lines >= 18) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
     # What HAN chooses by itself wins no race against itself.
     local name bytes rule form
+    { echo han-machine 1; grep -E '^(low|up|memory|calls|cores) ' "$rules"; } >"$tmp/raced.machine"
     while IFS=, read -r _ _ name bytes _ _ _ _ rule _; do
         form=blocking
         [[ $name != i* ]] || form=nonblocking
-        ! "$build/tune/han_rules" explain "$rules" --collective "${name#i}" --nodes 2 --ppn 2 --bytes "$bytes" --form "$form" |
-            grep -qE "^picks .*  ${rule#algorithm=}$" || fail "$name, $bytes bytes: $rule is what HAN chooses"
+        "$build/tune/han_rules" explain --machine "$tmp/raced.machine" --collective "${name#i}" --nodes 2 --ppn 2 --bytes "$bytes" \
+            --form "$form" >"$tmp/picks"
+        grep -q '^picks ' "$tmp/picks" || fail "explain shows no pick of $name, $bytes bytes"
+        ! grep -qE "^picks .*  ${rule#algorithm=}$" "$tmp/picks" || fail "$name, $bytes bytes: $rule is what HAN chooses"
     done < <(grep -vE '^[^,]*,[^,]*,[^,]*(barrier|v),|,algorithm=auto,' "$rules.measured/choices.csv")
     says 'han_tune: [1-9][0-9]* races in [0-9]* s: at [0-9]* sizes '
     grep -qx 'up latency .* copy .*' "$rules" && grep -qx 'cores node [1-9].*' "$rules" || fail 'the table has no machine'

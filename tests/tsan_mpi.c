@@ -68,7 +68,7 @@ SEEN_BY_LIBRARIES int mca_coll_base_comm_select(ompi_communicator_t *comm)
     return rc;
 }
 
-/* -- who ends a communicator comes behind all threads that have let go of it -- */
+/* -- who ends a communicator comes behind the thread that has freed it -- */
 
 /* A count of holders, changed by atomic operations, is between them; the last one is any thread. */
 SEEN_BY_LIBRARIES int mca_coll_base_comm_unselect(ompi_communicator_t *comm)
@@ -83,6 +83,12 @@ int MPI_Comm_free(MPI_Comm *comm)
 {
     __tsan_release(*comm);
     return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    __tsan_release(*comm);
+    return PMPI_Comm_disconnect(comm);
 }
 
 /* -- libraries -- */
