@@ -730,16 +730,21 @@ static struct cost exchanged(const struct call *call)
     return cost;
 }
 
+/* A round in which each rank sends to one so far away, and gets as much. */
+static struct cost round_at(const struct call *call, uint64_t distance, uint64_t bytes, uint64_t then)
+{
+    const bool up = distance >= call->ppn;
+
+    return messages(call, up ? HAN_UP : HAN_LOW, bytes, then, call->ranks, 2, 1, up ? call->ppn : 0);
+}
+
 /* In each round each rank sends to one twice as far away: what it has, or (`grows`) all that it knows by then. */
 static struct cost doubled(const struct call *call, uint64_t block, bool grows, uint64_t then)
 {
     struct cost cost = { 0 };
 
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        const bool up = distance >= call->ppn;
-
-        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, grows ? times(distance, block) : block, then,
-                                   call->ranks, 2, 1, up ? call->ppn : 0));
+        cost = both(cost, round_at(call, distance, grows ? times(distance, block) : block, then));
     }
     return cost;
 }
@@ -750,10 +755,7 @@ static struct cost halved(const struct call *call, uint64_t then)
     struct cost cost = { 0 };
 
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        const bool up = distance >= call->ppn;
-
-        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, divide(call->bytes, 2 * distance), then, call->ranks, 2,
-                                   1, up ? call->ppn : 0));
+        cost = both(cost, round_at(call, distance, divide(call->bytes, 2 * distance), then));
     }
     return cost;
 }
