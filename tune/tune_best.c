@@ -106,15 +106,16 @@ static struct finalists choose(const struct job *job, struct tune_contest *conte
     struct tune_record *records = tune_contest_records(contest);
     const long winner = tune_judge_winner(records, contest->count);
     const mca_coll_han_params_t won = contest->contestants[winner].params;
-    struct finalists finalists = { .best = 0 != winner };
+    const long best = 0 != winner;
+    long said = 0;
 
     free(records);
-    tune_contest_only(contest, &job->machine, &won, finalists.best);
-    finalists.table = saying->known ? tune_contest_add(contest, &job->machine, &saying->params) : -1;
+    tune_contest_only(contest, &job->machine, &won, best);
+    if (saying->known) {
+        said = tune_contest_add(contest, &job->machine, &saying->params);
+    }
     tune_contest_add_own(contest, &job->machine);
-    finalists.own = contest->own;
-    finalists.table = saying->known ? finalists.table : finalists.own;
-    return finalists;
+    return (struct finalists){ .best = best, .table = saying->known ? said : contest->own, .own = contest->own };
 }
 
 static void print(const struct tune_contest *contest, const struct finalists *finalists, const struct saying *saying,
