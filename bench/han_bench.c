@@ -1302,7 +1302,7 @@ static void make_communicators(struct bench *b)
                 v->shares = 1;
             }
         }
-        if (NULL != v->prefer && !v->shares) {
+        if (NULL != v->prefer && 0 != strcmp("default", v->prefer) && !v->shares) {
             char list[sizeof(v->name)];
 
             snprintf(list, sizeof(list), "%s", v->prefer);
@@ -1532,7 +1532,8 @@ static void print_help(void)
            "  --pipeline LIST the same by the size of a segment, such as 64K,1M\n"
            "  --blocking      also the blocking form of a nonblocking collective\n"
            "  --prefer LIST   components of Open MPI, as in solo,tuned,sm+tuned: each is first on a\n"
-           "                  communicator of its own, by its info (\"ompi_comm_coll_preference\")\n"
+           "                  communicator of its own, by its info (\"ompi_comm_coll_preference\");\n"
+           "                  ^han+adapt: one without these; default: MPI_COMM_WORLD\n"
            "                  (each repetition measures all of these in turn)\n"
            "  -c, --no-check  check values and guard bytes (default), or do not\n"
            "  --rate RATE     link of a node, such as 200mbit: prints the bound of the wire\n"

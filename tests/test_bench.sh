@@ -283,6 +283,10 @@ t_compare --sets tuned --prefer basic,tuned --ours basic
 [[ $code == 0 && $(grep -cE '^ +(8 B|1 KB|64 KB) +[0-9.]+ +[0-9.]+ .*than tuned' "$work/out") == 6 ]]
 t_result $? 'compare --prefer: components in one process, each on a communicator of its own'
 
+t_compare --sets tuned --prefer 'default,^tuned+sm' --ours default
+[[ $code == 0 && $(grep -cE '^ +(8 B|1 KB|64 KB) +[0-9.]+ +[0-9.]+ .*than \^tuned' "$work/out") == 6 ]]
+t_result $? 'compare --prefer: MPI_COMM_WORLD as it is, beside a communicator without some components'
+
 t_compare --sets han,tuned --prefer basic,tuned
 [[ $code == 2 ]] && grep -q "'han,tuned'" "$work/err"
 t_result $? 'compare --prefer wants one set'

@@ -854,6 +854,51 @@ board_has_the_best_candidate() {
     grep -q '^2 nodes x 1 ranks by slot, links without a rate; calls in a row$' "$tmp/out" || fail 'no table'
 }
 
+# Jobs whose times differ by more than what is compared: ratios are those of one job. The program that stands in for
+# han_bench says what the board makes sure of, and prints times that follow from the round.
+board_compares_within_a_job() {
+    local board=$HERE/../bench/board
+    cat >"$tmp/bench" <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 0 ] || exit 0
+echo "calling init: $FOLDER/mca_coll_han.so selecting han, Enabled" >&2
+round=0
+while [ $# -gt 0 ]; do
+    [ "$1" != --offset ] || round=$(($2 / 5))
+    shift
+done
+case $round in 0) slow=10 tuned=20 ;; 1) slow=7 tuned=20 ;; *) slow=20 tuned=25 ;; esac
+ours=10 wrong_at=16default
+[ "${OMPI_MCA_coll_han_priority:-}" != 100 ] || ours=15 tuned=20 slow=$((slow * 3)) wrong_at=32^han+adapt
+for bytes in 8 16 32; do
+    for variant in "$((ours * slow)) default" "$((tuned * slow)) ^han+adapt"; do
+        for calls in 1 50; do
+            wrong=0
+            [ "$bytes${variant#* }" != "$wrong_at" ] || wrong=1
+            echo "bcast,$bytes,9,${variant% *},1,-,-,$wrong,calls=$calls ${variant#* },0.1.0"
+        done
+    done
+done | sed '1i collective,bytes,repetitions,median_us,min_us,bound_us,least_us,wrong,variant,version'
+END
+    chmod 755 "$tmp/bench"
+    status=0
+    FOLDER=$(realpath "$build/components") "$board" --shapes 2x1 --rates none --sizes 8,16,32 --collectives bcast --rounds 3 \
+        --time 30 --components "$build/components" --bench "$tmp/bench" --output "$tmp/jobs" >"$tmp/out" 2>&1 || status=$?
+    cat "$tmp/jobs.csv" "$tmp/out"
+    ((status == 1)) || fail "exit code $status"
+    # Where there is no ratio, the time is that of the jobs themselves.
+    cut -d, -f 5-10,13 "$tmp/jobs.csv" >"$tmp/points"
+    diff - "$tmp/points" <<'END' || fail 'the board is not as it should be'
+collective,bytes,calls,ours_us,tuned_us,ompi_han_us,noise
+bcast,8,1,100,200.00,150.00,1.250
+bcast,8,50,100,200.00,150.00,1.250
+bcast,16,1,-,200,150.00,1.250
+bcast,16,50,-,200,150.00,1.250
+bcast,32,1,100,200.00,450,1.250
+bcast,32,50,100,200.00,450,1.250
+END
+}
+
 main() {
     local folder
     build=''
@@ -916,6 +961,7 @@ main() {
     check_all 'bench/groups measures trees in groups' groups_are_measured_and_drawn
     check 'what a killed measurement leaves goes with the next one' what_a_killed_measurement_leaves_goes
     check_all 'bench/board measures ours and the peers, and has the best candidate' board_has_the_best_candidate
+    check_all 'bench/board compares what one job has measured' board_compares_within_a_job
     echo "1..$count"
     exit "$failed"
 }
