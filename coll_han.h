@@ -157,6 +157,15 @@ typedef struct mca_coll_han_tree_t {
 /** Whether there are sub-communicators; refused where ids for communicators are few. */
 typedef enum { HAN_LEVELS_UNMADE, HAN_LEVELS_MADE, HAN_LEVELS_REFUSED } mca_coll_han_levels_state_t;
 
+/** The last decision for a collective, and all that it depends on once topology and rules are settled. */
+typedef struct mca_coll_han_decision_t {
+    bool made;
+    mca_coll_han_input_t input;
+    mca_coll_han_settings_t settings; /**< which users may change while the job runs */
+    bool own_choice;
+    mca_coll_han_params_t params;
+} mca_coll_han_decision_t;
+
 struct mca_coll_han_tune_t;
 
 /** Name of the module's class; Open MPI's own HAN has another: the tuner knows by it that a module is this one's. */
@@ -175,8 +184,9 @@ typedef struct han_module_t {
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     bool rules_settled;
-    bool uses[HAN_FILE_COUNT];      /**< what the user's files say comes first */
-    mca_coll_han_choices_t choices; /**< of the model */
+    bool uses[HAN_FILE_COUNT];          /**< what the user's files say comes first */
+    mca_coll_han_choices_t choices;     /**< of the model */
+    mca_coll_han_decision_t *decisions; /**< [HAN_COLLECTIVE_COUNT] made with the first one */
     mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     bool own_choice;                     /**< for the tuner: neither the user's rules nor his parameters decide */
@@ -275,8 +285,9 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange);
 const mca_coll_han_machine_t *mca_coll_han_table_machine(const han_module_t *module);
 
 /**
- * What is chosen for a call on a module's communicator, whose topology and rules are known: by a rule of the file, unless
- * its algorithm does not serve the call; else by the model, and where there is no time to tell, by the built-in rules.
+ * What is chosen for a call on a module's communicator, whose topology and rules are known: by a rule of the file,
+ * unless its algorithm does not serve the call; else by the model, and where there is no time to tell, by the built-in
+ * rules.
  */
 int mca_coll_han_table_find(han_module_t *module, const mca_coll_han_input_t *input,
                             const mca_coll_han_params_t **params);

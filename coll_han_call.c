@@ -3,6 +3,7 @@
 #include "coll_han.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/coll_end.h"
@@ -163,6 +164,43 @@ static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_c
     return rc;
 }
 
+/* The last decision for a collective, which may be none yet; NULL where there is no memory to keep it. */
+static mca_coll_han_decision_t *last_decision(han_module_t *module, mca_coll_han_collective_t collective)
+{
+    if (NULL == module->decisions) {
+        module->decisions = calloc(HAN_COLLECTIVE_COUNT, sizeof(*module->decisions));
+    }
+    return NULL == module->decisions ? NULL : &module->decisions[collective];
+}
+
+/*
+ * As most calls are like the one before, they are done like it. What goes level by level is chosen each time: that
+ * counts how often it is wanted, and may be refused. Where the comparison is misled by bytes between fields, a call is
+ * chosen once more than it has to be.
+ */
+static int choose_again(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+{
+    const mca_coll_han_settings_t *settings = settings_of(module, input->collective);
+    mca_coll_han_decision_t *last = NULL != module->forced ? NULL : last_decision(module, input->collective);
+    int rc;
+
+    if (NULL == last) {
+        return choose_there(module, input, params);
+    }
+    if (last->made && last->own_choice == module->own_choice && 0 == memcmp(&last->input, input, sizeof(*input))
+        && 0 == memcmp(&last->settings, settings, sizeof(*settings))) {
+        *params = last->params;
+        return OMPI_SUCCESS;
+    }
+    rc = choose_there(module, input, params);
+    if (OMPI_SUCCESS == rc && !input->flat && NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
+        *last = (mca_coll_han_decision_t){
+            .made = true, .input = *input, .settings = *settings, .own_choice = module->own_choice, .params = *params
+        };
+    }
+    return rc;
+}
+
 bool mca_coll_han_has_adapt(const han_module_t *module)
 {
     /* In its schedules several messages of a call go from one rank to another, all with one tag: in order. */
@@ -204,7 +242,7 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
     if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
         *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };
     } else {
-        rc = OMPI_SUCCESS == rc ? choose_there(module, &input, params) : rc;
+        rc = OMPI_SUCCESS == rc ? choose_again(module, &input, params) : rc;
         if (OMPI_SUCCESS != rc) {
             return rc;
         }

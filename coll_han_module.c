@@ -82,6 +82,7 @@ static void module_destruct(han_module_t *module)
         }
     }
     mca_coll_han_choices_free(&module->choices);
+    free(module->decisions);
     free(module->socket_of);
     OPAL_LIST_DESTRUCT(&module->alarms);
 }

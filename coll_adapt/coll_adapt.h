@@ -173,6 +173,15 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
 void mca_coll_adapt_copies_begin(void);
 
 /**
+ * Whether MPI has taken a message when its send is begun, by a call that blocks and not as a persistent request: then a
+ * copy is of no use. Open MPI's pml ob1 does so with the shortest ones; others make no copies.
+ */
+static inline bool mca_coll_adapt_taken_at_once(const mca_coll_adapt_data_t *message)
+{
+    return 256 >= message->count * message->datatype->super.size;
+}
+
+/**
  * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, and the message's
  * memory may be written to when this returns. Where many copies are under way it is not sent so.
  *
@@ -346,6 +355,15 @@ int mca_coll_adapt_doubling(mca_coll_adapt_event_module_t *module, const mca_col
 
 /** Runs an operation of one segment that is not started, without events. */
 int mca_coll_adapt_single_run(mca_coll_adapt_op_t *op);
+
+/**
+ * A message, sent or received while the caller waits.
+ *
+ * @param rc how the call has gone so far
+ * @returns rc, or the first error
+ */
+int mca_coll_adapt_send(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm, int rc);
+int mca_coll_adapt_recv(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm, int rc);
 
 /* -- coll_adapt_collectives.c: the MPI functions ------------------------------------------------------------------- */
 

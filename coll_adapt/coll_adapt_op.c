@@ -357,9 +357,26 @@ void mca_coll_adapt_request_complete(ompi_request_t *request, mca_coll_adapt_tag
     }
 }
 
-static void op_construct(mca_coll_adapt_op_t *op)
+/* All but the request. */
+static void clear(mca_coll_adapt_op_t *op)
 {
     memset((char *) op + sizeof(op->super), 0, sizeof(*op) - sizeof(op->super));
+}
+
+/* What an operation has of its own, whether it is a request or not. */
+static void let_go(mca_coll_adapt_op_t *op)
+{
+    mca_coll_adapt_tree_free(&op->core.task.tree);
+    mca_coll_adapt_memory.give(op->slots);
+    mca_coll_adapt_memory.give(op->aside);
+    if (op->packed) {
+        coll_packing_close(&op->packing);
+    }
+}
+
+static void op_construct(mca_coll_adapt_op_t *op)
+{
+    clear(op);
     mca_coll_adapt_request_construct(&op->super.super);
     op->super.super.req_start = request_start;
 }
@@ -374,12 +391,7 @@ static void op_destruct(mca_coll_adapt_op_t *op)
     if (op->core_made) {
         mca_coll_adapt_core_free(&op->core);
     }
-    mca_coll_adapt_tree_free(&op->core.task.tree);
-    mca_coll_adapt_memory.give(op->slots);
-    mca_coll_adapt_memory.give(op->aside);
-    if (op->packed) {
-        coll_packing_close(&op->packing);
-    }
+    let_go(op);
     if (NULL != op->datatype) {
         OBJ_RELEASE(op->datatype);
     }
@@ -394,17 +406,14 @@ static void op_destruct(mca_coll_adapt_op_t *op)
 OBJ_CLASS_INSTANCE(mca_coll_adapt_op_t, ompi_coll_base_nbc_request_t, op_construct, op_destruct);
 
 /* What the user may free while the operation is under way. */
-static void retain(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call)
+static void retain(const mca_coll_adapt_call_t *call)
 {
-    op->comm = call->comm;
-    OBJ_RETAIN(op->comm);
-    op->datatype = call->datatype;
-    if (NULL != op->datatype) {
-        OBJ_RETAIN(op->datatype);
+    OBJ_RETAIN(call->comm);
+    if (NULL != call->datatype) {
+        OBJ_RETAIN(call->datatype);
     }
-    op->op = call->op;
-    if (NULL != op->op) {
-        OBJ_RETAIN(op->op);
+    if (NULL != call->op) {
+        OBJ_RETAIN(call->op);
     }
 }
 
@@ -556,20 +565,41 @@ static int make_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call,
     }
 }
 
+/*
+ * What an operation does in so many segments, as they have been cut, and the memory for it. It owns all of that, after
+ * an error too.
+ */
+static int plan(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, int block,
+                size_t segments)
+{
+    mca_coll_adapt_task_t *task = &op->core.task;
+    int rc;
+
+    op->comm = call->comm;
+    op->datatype = call->datatype;
+    op->op = call->op;
+    *task = (mca_coll_adapt_task_t){
+        .up = ADAPT_BCAST != call->collective,
+        .down = ADAPT_REDUCE != call->collective,
+        .sends = how->sends,
+        .recvs = how->recvs,
+        .segments = segments,
+        .rc = call->rc,
+        .transport = &transport,
+        .context = op,
+    };
+    if ((size_t) task->recvs > segments && 0 < segments) {
+        task->recvs = (int) segments; /* each has its memory */
+    }
+    rc = make_tree(&task->tree, call, how, block);
+    return OMPI_SUCCESS == rc ? make_data(op, call, task) : rc;
+}
+
 /* One of the operations that make a collective: all of it, or a block of it over a tree of its own. */
 static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how, int block, bool persistent,
                     mca_coll_adapt_op_t **made)
 {
     mca_coll_adapt_op_t *op = OBJ_NEW(mca_coll_adapt_op_t);
-    mca_coll_adapt_task_t task = {
-        .up = ADAPT_BCAST != call->collective,
-        .down = ADAPT_REDUCE != call->collective,
-        .sends = how->sends,
-        .recvs = how->recvs,
-        .rc = call->rc,
-        .transport = &transport,
-        .context = op,
-    };
     int rc;
 
     if (NULL == op) {
@@ -578,18 +608,11 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     OMPI_REQUEST_INIT(&op->super.super, persistent);
     op->super.super.req_mpi_object.comm = call->comm;
     op->first = op;
-    retain(op, call);
-    task.segments = cut(op, call, how);
-    if ((size_t) task.recvs > task.segments && 0 < task.segments) {
-        task.recvs = (int) task.segments; /* each has its memory */
-    }
-    rc = make_tree(&task.tree, call, how, block);
-    /* From here on the operation owns the tree. */
-    op->core.task.tree = task.tree;
+    retain(call);
+    rc = plan(op, call, how, block, cut(op, call, how));
     if (OMPI_SUCCESS == rc) {
-        rc = make_data(op, call, &task);
-    }
-    if (OMPI_SUCCESS == rc) {
+        const mca_coll_adapt_task_t task = op->core.task;
+
         rc = 0 == mca_coll_adapt_core_init(&op->core, &task) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
         op->core_made = OMPI_SUCCESS == rc;
     }
@@ -685,6 +708,30 @@ static void begin(mca_coll_adapt_tags_t *tags)
     op_start((mca_coll_adapt_op_t *) ((char *) tags - offsetof(mca_coll_adapt_op_t, tags)));
 }
 
+/*
+ * A blocking call of one segment, which is over with this function: what requests and events need is not made, for a
+ * short message costs less than that. False where it has several.
+ */
+static bool call_single(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
+                        const mca_coll_adapt_tags_t *tags, int *rc)
+{
+    mca_coll_adapt_op_t op;
+    size_t segments;
+
+    clear(&op);
+    segments = cut(&op, call, how);
+    if (1 < segments) {
+        return false;
+    }
+    op.tag = tags->first;
+    *rc = plan(&op, call, how, 0, segments);
+    if (OMPI_SUCCESS == *rc && 0 < segments) {
+        *rc = mca_coll_adapt_single_run(&op);
+    }
+    let_go(&op);
+    return true;
+}
+
 int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll_adapt_call_t *call,
                            const mca_coll_adapt_how_t *how, mca_coll_adapt_form_t form, ompi_request_t **request)
 {
@@ -692,15 +739,11 @@ int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll
     mca_coll_adapt_op_t *op;
     int rc = mca_coll_adapt_tags_take(&module->tags, form, parts_of(call, how), &tags);
 
-    if (OMPI_SUCCESS == rc) {
-        rc = op_make(call, how, &tags, &op);
-    }
-    if (OMPI_SUCCESS != rc) {
+    if (OMPI_SUCCESS != rc || (ADAPT_BLOCKING == form && 1 == tags.count && call_single(call, how, &tags, &rc))) {
         return rc;
     }
-    if (ADAPT_BLOCKING == form && 1 >= op->core.task.segments && NULL == op->next) {
-        rc = 0 == op->core.task.segments ? OMPI_SUCCESS : mca_coll_adapt_single_run(op);
-        OBJ_RELEASE(op);
+    rc = op_make(call, how, &tags, &op);
+    if (OMPI_SUCCESS != rc) {
         return rc;
     }
     return mca_coll_adapt_request_run(&op->super.super, &op->tags, &module->tags, begin, request);

@@ -175,18 +175,29 @@ static int start(position action, const mca_coll_adapt_data_t *data, bool many, 
     return mca_coll_adapt_message_begun(rc, action->peer, comm);
 }
 
-/* Messages of a round, with the requests of those that have been started. */
+/* Messages of a round, with the requests of those that have been started. Few of them need no memory of their own. */
+enum { FEW = 8 };
+
 struct messages {
     ompi_status_public_t *statuses; /* one block of memory with the other two arrays */
     ompi_request_t **requests;
     position *actions;
     int count;
+    ompi_status_public_t few_statuses[FEW];
+    ompi_request_t *few_requests[FEW];
+    position few_actions[FEW];
 };
 
 static bool messages_make(struct messages *messages, int most)
 {
-    const size_t room = (size_t) most + 1;
+    const size_t room = (size_t) most;
 
+    if (FEW >= most) {
+        messages->statuses = messages->few_statuses;
+        messages->requests = messages->few_requests;
+        messages->actions = messages->few_actions;
+        return true;
+    }
     messages->statuses
         = malloc(room * (sizeof(*messages->statuses) + sizeof(*messages->requests) + sizeof(*messages->actions)));
     if (NULL == messages->statuses) {
@@ -195,6 +206,13 @@ static bool messages_make(struct messages *messages, int most)
     messages->requests = (void *) (messages->statuses + room);
     messages->actions = (void *) (messages->requests + room);
     return true;
+}
+
+static void messages_free(struct messages *messages)
+{
+    if (messages->few_statuses != messages->statuses) {
+        free(messages->statuses);
+    }
 }
 
 /* Waits for them; where one fails, also for those that wait_all leaves. Returns the first error: rc, or that of a
@@ -228,20 +246,37 @@ static int count_of(position round, mca_coll_adapt_action_kind_t kind)
     return count;
 }
 
+/* The only message of a round, which needs no request of its own. */
+static int lone_message(const mca_coll_adapt_schedule_t *schedule, position round, int tag, int rc)
+{
+    mca_coll_adapt_data_t data;
+
+    while (!is_message(round)) {
+        ++round;
+    }
+    data = message_of(round, OMPI_SUCCESS != rc);
+    return (ADAPT_SEND == round->kind ? mca_coll_adapt_send : mca_coll_adapt_recv)(&data, round->peer, tag,
+                                                                                   schedule->comm, rc);
+}
+
 /* The messages of a round: all are started, receives first, and then waited for. */
 static int communicate(const mca_coll_adapt_schedule_t *schedule, position round, int tag, struct messages *messages,
                        int rc)
 {
-    const bool failed = OMPI_SUCCESS != rc,
-               many = MANY <= count_of(round, ADAPT_SEND) && 0 < count_of(round, ADAPT_RECV);
+    const int sends = count_of(round, ADAPT_SEND), recvs = count_of(round, ADAPT_RECV);
+    const bool failed = OMPI_SUCCESS != rc, many = MANY <= sends && 0 < recvs;
 
+    if (1 == sends + recvs) {
+        return lone_message(schedule, round, tag, rc);
+    }
     messages->count = 0;
     for (int which = RECVS; which >= SENDS; --which) {
         for (position action = round; !ends_round(action); ++action) {
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
                 const mca_coll_adapt_data_t data = message_of(action, failed);
 
-                if (RECVS == which || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, true, &rc)) {
+                if (RECVS == which || (!many && mca_coll_adapt_taken_at_once(&data))
+                    || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, true, &rc)) {
                     const int started
                         = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
 
@@ -283,7 +318,7 @@ static int run(const mca_coll_adapt_schedule_t *schedule, int tag)
             ++action;
         }
     }
-    free(messages.statuses);
+    messages_free(&messages);
     return rc;
 }
 

@@ -93,7 +93,8 @@ static inline void mca_coll_adapt_schedule_add(mca_coll_adapt_schedule_t *schedu
                                                const mca_coll_adapt_action_t *action)
 {
     if (schedule->count == schedule->capacity) {
-        const int capacity = 0 == schedule->capacity ? 32 : 2 * schedule->capacity;
+        /* So few at first that short schedules have memory which an allocator keeps for each thread. */
+        const int capacity = 0 == schedule->capacity ? 8 : 2 * schedule->capacity;
         mca_coll_adapt_action_t *grown = realloc(schedule->actions, (size_t) capacity * sizeof(*grown));
 
         if (NULL == grown) {

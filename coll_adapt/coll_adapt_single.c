@@ -23,18 +23,33 @@ static mca_coll_adapt_data_t message_of(const mca_coll_adapt_op_t *op, void *buf
     return (mca_coll_adapt_data_t){ .buffer = buffer, .count = count_of(op, rc), .datatype = op->unit };
 }
 
+int mca_coll_adapt_send(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm, int rc)
+{
+    if (mca_coll_adapt_taken_at_once(message) || !mca_coll_adapt_send_copy(message, peer, tag, comm, true, &rc)) {
+        const int sent = MCA_PML_CALL(
+            send(message->buffer, message->count, message->datatype, peer, tag, MCA_PML_BASE_SEND_STANDARD, comm));
+
+        (void) mca_coll_adapt_message_begun(sent, peer, comm);
+        rc = OMPI_SUCCESS == rc ? sent : rc;
+    }
+    return rc;
+}
+
+int mca_coll_adapt_recv(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm, int rc)
+{
+    ompi_status_public_t status;
+    int received = MCA_PML_CALL(recv(message->buffer, message->count, message->datatype, peer, tag, comm, &status));
+
+    (void) mca_coll_adapt_message_begun(received, peer, comm);
+    received = mca_coll_adapt_message_result(received, &status, message->count * message->datatype->super.size);
+    return OMPI_SUCCESS == rc ? received : rc;
+}
+
 static int send_to(const mca_coll_adapt_op_t *op, void *buffer, int peer, int rc)
 {
     const mca_coll_adapt_data_t message = message_of(op, buffer, rc);
 
-    if (!mca_coll_adapt_send_copy(&message, peer, op->tag, op->comm, true, &rc)) {
-        const int sent
-            = MCA_PML_CALL(send(buffer, message.count, op->unit, peer, op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm));
-
-        (void) mca_coll_adapt_message_begun(sent, peer, op->comm);
-        rc = OMPI_SUCCESS == rc ? sent : rc;
-    }
-    return rc;
+    return mca_coll_adapt_send(&message, peer, op->tag, op->comm, rc);
 }
 
 /* Returns rc, or the first error. */
@@ -118,13 +133,9 @@ static int receive_down(mca_coll_adapt_op_t *op, int rc)
     if (-1 == core->task.tree.parent) {
         return NULL == work->pack || OMPI_SUCCESS != rc ? rc : work->pack(core, 0);
     }
-    ompi_status_public_t status;
-    int received = MCA_PML_CALL(
-        recv(work->place(core, 0), op->count, op->unit, core->task.tree.parent, op->tag, op->comm, &status));
+    const mca_coll_adapt_data_t message = message_of(op, work->place(core, 0), OMPI_SUCCESS);
 
-    (void) mca_coll_adapt_message_begun(received, core->task.tree.parent, op->comm);
-    received = mca_coll_adapt_message_result(received, &status, bytes_of(op));
-    rc = OMPI_SUCCESS == rc ? received : rc;
+    rc = mca_coll_adapt_recv(&message, core->task.tree.parent, op->tag, op->comm, rc);
     return OMPI_SUCCESS == rc && NULL != work->deliver ? work->deliver(core, 0) : rc;
 }
 
@@ -144,7 +155,8 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, true, &rc)) {
+        if (mca_coll_adapt_taken_at_once(&message)
+            || !mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, true, &rc)) {
             const int started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child],
                                                    op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
 
