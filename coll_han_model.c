@@ -158,23 +158,31 @@ static struct cost both(struct cost first, struct cost second)
     };
 }
 
+/* Bytes that TCP sends before an answer comes: ten segments (RFC 6928). */
+enum { FIRST_WINDOW = 14600 };
+
 /*
  * Messages of one length at one level.
  *
  * count: of all ranks; busiest: those of the busiest rank, sent and received; in_turn: those along the path, one behind
- * another; link: those that cross the busiest link
+ * another; link: those that cross the busiest link one way
+ *
+ * The path ends with the last message of the busiest rank, and of the busiest link. A link carries both ways at once;
+ * but long messages need answers, which lie behind what goes the other way.
  */
 static struct cost messages(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then,
                             uint64_t count, uint64_t busiest, uint64_t in_turn, uint64_t link)
 {
     const uint64_t work = work_of(call, at, bytes, then), wire = of_bytes(bytes, call->machine->levels[at].rate);
     const uint64_t waiting = busiest > in_turn ? busiest - in_turn : 0;
+    const uint64_t behind = FIRST_WINDOW < bytes ? waiting : link > in_turn ? link - in_turn : 0;
 
     if (0 == count) {
         return (struct cost){ 0 };
     }
     return (struct cost){
-        .path = sum(times(in_turn, flight_of(call, at, bytes, then)), times(waiting, max(work / 2, wire))),
+        .path
+        = sum(times(in_turn, flight_of(call, at, bytes, then)), max(times(waiting, work / 2), times(behind, wire))),
         .hops = in_turn,
         .work = times(count, work),
         .rank = times(busiest, work / 2),
@@ -903,16 +911,20 @@ static struct cost by_rounds(const struct call *call, struct cost cost)
 
 /*
  * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one,
- * and one for what is short. Nor is there much to choose among messages from all to all, but where they meet at a link.
+ * and one for what is short. Nor is there much to choose among messages from all to all, but where long ones meet at a
+ * link.
  */
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
 
-    if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)) {
+    const bool to_all = from_all_to_all(call->input->collective);
+
+    if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)
+        || (to_all && FIRST_WINDOW >= call->bytes)) {
         return cost;
     }
-    if (from_all_to_all(call->input->collective)) {
+    if (to_all) {
         return both(cost, (struct cost){ .link = cost.link / 3 });
     }
     return both(cost, (struct cost){ .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 });

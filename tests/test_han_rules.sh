@@ -177,10 +177,13 @@ test_regret_rules() {
 test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST SINGLE ROW SLOWER
     local table=$HERE/$1.csv shape=$2 rate=$3
     cp "$HERE/cluster$([[ $1 != *_slow ]] || echo _slow).machine" "$tmp/cluster"
-    [[ $rate != none ]] || sed -i 's/ rate [^ ]*//' "$tmp/cluster"
+    case $rate in
+        none) sed -i 's/ rate [^ ]*//' "$tmp/cluster" ;;
+        1gbit) sed -i 's/ rate [^ ]*/ rate 120MB\/s/' "$tmp/cluster" ;;
+    esac
     run 0 regret "$table" --machine "$tmp/cluster" --shape "$shape" --rate "$rate" || return 1
-    awk -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
-        $1 == "all" { good = $2 >= 34 && $3 <= most && $4 <= most && $9 < single && $10 < row && $11 + $12 <= slower }
+    awk -v points="$([[ $1 == *_rates ]] && echo 16 || echo 34)" -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
+        $1 == "all" { good = $2 >= points && $3 <= most && $4 <= most && $9 < single && $10 < row && $11 + $12 <= slower }
         END { exit !good }' "$tmp/out" ||
         { cat "$tmp/out" >>"$tmp/err"; return 1; }
 }
@@ -369,6 +372,10 @@ candidates_nonblocking 4x1 none 1.08 0.87 0.83 5
 candidates_nonblocking 2x2 none 1.09 0.86 0.74 20
 candidates_nonblocking 3x3 none 1.06 0.76 0.54 5
 candidates_nonblocking 16x1 none 1.1 0.77 0.69 7
+candidates_rates 4x1 200mbit 1.11 0.95 0.89 8
+candidates_rates 2x2 200mbit 1.17 0.85 0.74 2
+candidates_rates 8x2 200mbit 1.3 0.89 0.86 5
+candidates_rates 4x1 1gbit 1.4 0.88 0.89 14
 candidates_slow 4x4 none 1.15 0.7 0.6 10
 candidates_slow 8x2 none 1.15 0.72 0.65 8
 candidates_slow 4x1 none 1.12 0.89 0.91 11

@@ -313,8 +313,9 @@ static void test_blocks_by_levels(void **state)
                                scattered = input_of(HAN_REDUCE_SCATTER_BLOCK, 2, 2, 1024),
                                swapped = input_of(HAN_ALLTOALL, 2, 2, 1024);
     const mca_coll_han_params_t params = { .algorithm = HAN_SIMPLE, .smod = HAN_SOLO, .lanes = 1 };
-    /* The leaders have a message of 2 KiB each way: 10 + 17 + 200 us, and the other one's 200; or with 2 to combine. */
-    const uint64_t leaders = 427000000, combining = 429000000;
+    /* The leaders have a message of 2 KiB each way, at once: 10 + 17 + 200 us, and half the work of the other one, 17 +
+     * 2; or with 2 to combine. */
+    const uint64_t leaders = 227000000 + 19000000 / 2, combining = 229000000 + 21000000 / 2;
 
     (void) state;
     /* Latency 1 us; a gather is copied twice by each of two ranks, and so are the 4 KiB of the broadcast, once. */
@@ -322,8 +323,26 @@ static void test_blocks_by_levels(void **state)
     /* The 4 KiB of the reduction are copied and combined, and a block of the scatter is copied twice. */
     assert_int_equal(times_of(ALONE, scattered, params).single,
                      combining + (1 + 2 * 8 + 1 + 2 * 2) * UINT64_C(1000000));
-    /* Each of two ranks has a message of 2 KiB both ways; before that 4 KiB are copied four times. */
-    assert_int_equal(times_of(ALONE, swapped, params).single, leaders + (1 + 4 * 4) * UINT64_C(1000000));
+    /* Each of two ranks has a message of 2 KiB both ways, one behind the other on the link; before that 4 KiB are
+     * copied four times. */
+    assert_int_equal(times_of(ALONE, swapped, params).single, 427000000 + (1 + 4 * 4) * UINT64_C(1000000));
+}
+
+/*
+ * What goes both ways at once takes its link once: in two rounds of an allgather by doubling, 1 and 2 KiB, which a link
+ * carries in 100 us each; but what waits for answers takes it twice.
+ */
+static void test_both_ways(void **state)
+{
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK, .lanes = 1 };
+    const mca_coll_han_input_t exchanged = input_of(HAN_ALLTOALL, 2, 1, 14 << 10),
+                               answered = input_of(HAN_ALLTOALL, 2, 1, 15 << 10);
+    const uint64_t wire = 100000000;
+
+    (void) state;
+    assert_in_range(times_of(ALONE, input_of(HAN_ALLGATHER, 4, 1, 1024), fallback).single, 3 * wire, 4 * wire - 1);
+    assert_in_range(times_of(ALONE, exchanged, fallback).single, 14 * wire, 16 * wire);
+    assert_in_range(times_of(ALONE, answered, fallback).single, 30 * wire, 40 * wire);
 }
 
 /* Two ranks, each with a tree. */
@@ -729,6 +748,7 @@ int main(void)
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_turns_for_solo),
         cmocka_unit_test(test_blocks_by_levels),
+        cmocka_unit_test(test_both_ways),
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
