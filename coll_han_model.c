@@ -917,7 +917,6 @@ static struct cost by_rounds(const struct call *call, struct cost cost)
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
-
     const bool to_all = from_all_to_all(call->input->collective);
 
     if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)
