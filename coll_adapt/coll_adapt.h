@@ -172,26 +172,23 @@ static inline int mca_coll_adapt_message_result(int rc, const ompi_status_public
 /** Finds out which messages are sent from copies: in MPI_Init, when the pml is known. */
 void mca_coll_adapt_copies_begin(void);
 
-/**
- * Whether MPI has taken a message when its send is begun, by a call that blocks and not as a persistent request: then a
- * copy is of no use. Open MPI's pml ob1 does so with the shortest ones; others make no copies.
- */
-static inline bool mca_coll_adapt_taken_at_once(const mca_coll_adapt_data_t *message)
-{
-    return 256 >= message->count * message->datatype->super.size;
-}
+/** How a message would be sent if not from a copy. */
+typedef enum {
+    ADAPT_SENDER_CALL,       /**< by a call that blocks: MPI takes the shortest ones at once, and a copy is of no use */
+    ADAPT_SENDER_PERSISTENT, /**< by such a call, as a persistent request: that MPI never takes at once */
+    ADAPT_SENDER_EVENT       /**< by an event, likewise; the copies of messages that are through are not taken back */
+} mca_coll_adapt_sender_t;
 
 /**
  * Sends a short message to a rank of the same node from a copy: nobody has to wait for its receiver, and the message's
  * memory may be written to when this returns. Where many copies are under way it is not sent so.
  *
- * @param may_collect false, of an event: the copies of messages that are through are not taken back
- * @param rc the first error so far, which stays; or becomes that of an earlier message that is found to be through, or of
- *           this one
+ * @param rc the first error so far, which stays; or becomes that of an earlier message that is found to be through, or
+ * of this one
  * @returns whether it was sent so, even if that failed; if not, the message is to be sent in another way
  */
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
-                              bool may_collect, int *rc);
+                              mca_coll_adapt_sender_t sender, int *rc);
 
 /** Takes back the copies of messages that are through, which events cannot do. */
 void mca_coll_adapt_copies_collect(void);

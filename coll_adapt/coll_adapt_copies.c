@@ -18,12 +18,12 @@
 #include "ompi/proc/proc.h"
 
 /*
- * Bytes of a copy: no message has more that goes without asking, for who asks has to be there for the answer. Copies
- * under way at once: so few that the transport, which has room for 512 messages, takes them at once, and that 63 ranks
- * which run ahead of their leader fill 8 MB of its memory; so many that a rank which runs ahead of its receivers seldom
- * waits. While all are under way messages go as if there were no copies.
+ * Bytes that ob1 takes at once. Bytes of a copy: no message has more that goes without asking, for who asks has to be
+ * there for the answer. Copies under way at once: so few that the transport, which has room for 512 messages, takes
+ * them at once, and that 63 ranks which run ahead of their leader fill 8 MB of its memory; so many that a rank which
+ * runs ahead of its receivers seldom waits. While all are under way messages go as if there were no copies.
  */
-enum { MOST_BYTES = 4096, MOST_UNDER_WAY = 32 };
+enum { TAKEN_AT_ONCE = 256, MOST_BYTES = 4096, MOST_UNDER_WAY = 32 };
 
 struct copy {
     struct copy *next;
@@ -191,18 +191,18 @@ static bool is_here(ompi_communicator_t *comm, int rank)
 }
 
 bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm,
-                              bool may_collect, int *rc)
+                              mca_coll_adapt_sender_t sender, int *rc)
 {
     const opal_datatype_t *type = &message->datatype->super;
     const size_t bytes = message->count * type->size;
     struct copy *copy;
     int sent;
 
-    if (0 == copies.longest || copies.longest < bytes || !is_here(comm, peer)
-        || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
+    if ((ADAPT_SENDER_CALL == sender && TAKEN_AT_ONCE >= bytes) || copies.longest < bytes || 0 == copies.longest
+        || !is_here(comm, peer) || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
         return false;
     }
-    if (may_collect) {
+    if (ADAPT_SENDER_EVENT != sender) {
         mca_coll_adapt_copies_collect();
     }
     copy = get(rc);

@@ -89,7 +89,8 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
     ompi_request_t *request;
     int rc = OMPI_SUCCESS;
 
-    *done = ADAPT_SEND_BUFFERED == direction && mca_coll_adapt_send_copy(message, peer, tag, comm, false, &rc);
+    *done = ADAPT_SEND_BUFFERED == direction
+            && mca_coll_adapt_send_copy(message, peer, tag, comm, ADAPT_SENDER_EVENT, &rc);
     if (*done) {
         return rc;
     }
@@ -611,7 +612,7 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     retain(call);
     rc = plan(op, call, how, block, cut(op, call, how));
     if (OMPI_SUCCESS == rc) {
-        const mca_coll_adapt_task_t task = op->core.task;
+        const mca_coll_adapt_task_t task = op->core.task; /* core_init clears that one */
 
         rc = 0 == mca_coll_adapt_core_init(&op->core, &task) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
         op->core_made = OMPI_SUCCESS == rc;

@@ -275,8 +275,9 @@ static int communicate(const mca_coll_adapt_schedule_t *schedule, position round
             if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
                 const mca_coll_adapt_data_t data = message_of(action, failed);
 
-                if (RECVS == which || (!many && mca_coll_adapt_taken_at_once(&data))
-                    || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm, true, &rc)) {
+                if (RECVS == which
+                    || !mca_coll_adapt_send_copy(&data, action->peer, tag, schedule->comm,
+                                                 many ? ADAPT_SENDER_PERSISTENT : ADAPT_SENDER_CALL, &rc)) {
                     const int started
                         = start(action, &data, many, tag, schedule->comm, &messages->requests[messages->count]);
 

@@ -25,7 +25,7 @@ static mca_coll_adapt_data_t message_of(const mca_coll_adapt_op_t *op, void *buf
 
 int mca_coll_adapt_send(const mca_coll_adapt_data_t *message, int peer, int tag, ompi_communicator_t *comm, int rc)
 {
-    if (mca_coll_adapt_taken_at_once(message) || !mca_coll_adapt_send_copy(message, peer, tag, comm, true, &rc)) {
+    if (!mca_coll_adapt_send_copy(message, peer, tag, comm, ADAPT_SENDER_CALL, &rc)) {
         const int sent = MCA_PML_CALL(
             send(message->buffer, message->count, message->datatype, peer, tag, MCA_PML_BASE_SEND_STANDARD, comm));
 
@@ -155,8 +155,7 @@ static int send_down(mca_coll_adapt_op_t *op, int rc)
             rc = wait_sent(requests, posted, rc);
             posted = 0;
         }
-        if (mca_coll_adapt_taken_at_once(&message)
-            || !mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, true, &rc)) {
+        if (!mca_coll_adapt_send_copy(&message, tree->children[child], op->tag, op->comm, ADAPT_SENDER_CALL, &rc)) {
             const int started = MCA_PML_CALL(isend(message.buffer, message.count, op->unit, tree->children[child],
                                                    op->tag, MCA_PML_BASE_SEND_STANDARD, op->comm, &requests[posted]));
 
