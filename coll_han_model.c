@@ -520,6 +520,14 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
     return cost;
 }
 
+/* A copy of what each rank has: the ranks of a core share what is near, and what does not fit is in no cache. */
+static uint64_t walk_through(const struct call *call, uint64_t bytes)
+{
+    const mca_coll_han_machine_t *machine = call->machine;
+
+    return machine->copy + (times(bytes, per_core(call)) > machine->near ? machine->far : 0);
+}
+
 /*
  * An alltoall: each rank puts what it has in order, copies it for its node, and that from there, in order too, and has
  * a message to the rank of its place in each other node.
@@ -527,7 +535,8 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
 static struct cost rows_by_levels(const struct call *call)
 {
     const uint64_t all = times(call->ranks, call->bytes), others = call->nodes - 1;
-    const uint64_t inside = sum(call->machine->step, sum(call->machine->share, of_bytes(all, 4 * call->machine->copy)));
+    const uint64_t inside
+        = sum(call->machine->step, sum(call->machine->share, of_bytes(all, 4 * walk_through(call, all))));
     const struct cost node = { .path = sum(inside, call->machine->levels[HAN_LOW].latency),
                                .hops = 1,
                                .work = times(call->ranks, inside),
@@ -680,8 +689,8 @@ static struct cost with_leaders(const struct call *call)
         cost = both(cost, with_leader(call, bytes, 0));
         return with_memory(call, cost, times(call->ppn + 1, all), call->nodes);
     case HAN_ALLTOALL: {
-        /* A leader walks four times through what its node has: where that of one rank is in no cache, not even near. */
-        const uint64_t walk = copy + (all > call->machine->near ? call->machine->far : 0);
+        /* A leader walks four times through what its node has. */
+        const uint64_t walk = walk_through(call, all);
 
         cost = both(with_leader(call, all, walk), among_leaders(call, times(call->ppn, node), 2 * walk));
         cost = both(cost, with_leader(call, all, walk));
@@ -910,23 +919,50 @@ static struct cost by_rounds(const struct call *call, struct cost cost)
 }
 
 /*
- * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more. Of scans it has one,
- * and one for what is short. Nor is there much to choose among messages from all to all, but where long ones meet at a
- * link.
+ * Whether there is little to choose. Each block of a gather or scatter comes to the root or leaves it once, whoever
+ * sends it on; a scan is a chain; and what is short goes by doubling.
+ */
+static bool has_one_way(const struct call *call)
+{
+    switch (call->input->collective) {
+    case HAN_GATHER:
+    case HAN_SCATTER:
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return true;
+    default:
+        return goes_by_doubling(call);
+    }
+}
+
+/*
+ * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more, but where it has one
+ * way. Of a bcast or reduce the tree is known, and a single one is the shorter for segments where the link counts. Nor
+ * is there much to choose among messages from all to all, but where long ones meet at a link.
  */
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
-    const bool to_all = from_all_to_all(call->input->collective);
+    const uint64_t wire = of_bytes(call->bytes, call->machine->levels[HAN_UP].rate);
+    struct cost third = { .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 };
 
-    if (mca_coll_han_is_scan(call->input->collective) || goes_by_doubling(call)
-        || (to_all && FIRST_WINDOW >= call->bytes)) {
+    if (has_one_way(call)) {
         return cost;
     }
-    if (to_all) {
-        return both(cost, (struct cost){ .link = cost.link / 3 });
+    switch (call->input->collective) {
+    case HAN_BCAST:
+    case HAN_REDUCE:
+        third.path = min(cost.path, times(cost.hops, wire)) / 3;
+        third.link = cost.link / 3;
+        break;
+    case HAN_ALLTOALL:
+    case HAN_ALLTOALLV:
+        third = (struct cost){ .link = FIRST_WINDOW < call->bytes ? cost.link / 3 : 0 };
+        break;
+    default:
+        break;
     }
-    return both(cost, (struct cost){ .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 });
+    return both(cost, third);
 }
 
 static struct cost cost_of(const struct call *call)
@@ -974,6 +1010,19 @@ static uint64_t alone(const mca_coll_han_input_t *input, mca_coll_han_algorithm_
     }
 }
 
+/*
+ * Of the processors' work, what calls in a row cost. Down a tree nobody waits for an answer, so a rank finds several
+ * short messages, and has them from the system at once.
+ */
+static uint64_t in_row(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm, uint64_t busy)
+{
+    enum { SEVERAL_AT_ONCE = 4096 };
+    const bool down = HAN_BCAST == input->collective || HAN_SCATTER == input->collective;
+    const bool level_by_level = HAN_SIMPLE == algorithm || HAN_PIPELINE == algorithm;
+
+    return down && !level_by_level && SEVERAL_AT_ONCE >= input->bytes ? busy - busy / 3 : busy;
+}
+
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
                                           const mca_coll_han_params_t *params)
 {
@@ -994,11 +1043,12 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
      */
     const uint64_t wake = 1 < sharing ? machine->wake : 0, hop = times(sharing - 1, machine->turn);
     const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
-    const uint64_t busiest = max(max(cost.rank, cost.link), busy);
+    const uint64_t busiest = max(cost.rank, cost.link);
     const uint64_t path = sum(sum(max(cost.path, busy), times(cost.hops, hop)), wake);
 
     return (mca_coll_han_times_t){ .single = max(path, busiest),
-                                   .row = max(busiest, alone(input, params->algorithm, path)) };
+                                   .row = max(max(busiest, in_row(input, params->algorithm, busy)),
+                                              alone(input, params->algorithm, path)) };
 }
 
 /* How many times as long as the best, in 2^-16 parts. */
