@@ -347,6 +347,13 @@ test_congestion_control() {
         [[ $(sort -u "$tmp/out") =~ ^(cubic|reno)$ && $(wc -l <"$tmp/out") == 4 ]]
 }
 
+# A link of 200 Mbit/s has a bucket of 4014 bytes: packets of two frames pass uncut.
+test_packets() {
+    vc run --name "$A" --ppn 1 -- ip -details link show dev eth0 &&
+        [[ $(grep -c ' gso_max_segs 2 ' "$tmp/out") == 4 ]] &&
+        vc status --name "$A" && grep -q '^bucket  *4014$' "$tmp/out"
+}
+
 test_check_without_links() {
     local status=0
     vc up --name "$B" --nodes 1 || return 1
@@ -546,12 +553,14 @@ if [[ -n $net ]]; then
     t_check_all "check finds credit after a pause" test_check_finds_credit
     t_check_all "check without a rate compares with nothing" test_check_without_rate
     t_check "nodes send by cubic or reno" test_congestion_control
+    t_check "nodes send packets that their links need not cut" test_packets
     t_check "the machine's own network is not touched" test_host_untouched
 else
     t_skip "check measures each link and all at once, and finds none faster than given" "no networks here"
     t_skip "check finds credit after a pause" "no networks here"
     t_skip "check without a rate compares with nothing" "no networks here"
     t_skip "nodes send by cubic or reno" "no networks here"
+    t_skip "nodes send packets that their links need not cut" "no networks here"
     t_skip "the machine's own network is not touched" "no networks here"
 fi
 t_check "check of a single node says that there is no link" test_check_without_links
