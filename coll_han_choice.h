@@ -19,7 +19,7 @@ enum { HAN_CHOICES_KEPT = 64 };
 
 /** What a call is taken for where not all ranks know how long blocks are: long ones, of which the wrong choice costs
  * the most. */
-enum { HAN_CHOICE_UNKNOWN = 64 << 10 };
+enum { HAN_CHOICE_UNKNOWN = 128 << 10 };
 
 /** Bytes that count for all of a class: up to a power of two, and up to one and a half of it. */
 size_t mca_coll_han_choice_bytes(size_t bytes);

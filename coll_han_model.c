@@ -158,9 +158,6 @@ static struct cost both(struct cost first, struct cost second)
     };
 }
 
-/* Bytes that TCP sends before an answer comes: ten segments (RFC 6928). */
-enum { FIRST_WINDOW = 14600 };
-
 /*
  * Messages of one length at one level.
  *
@@ -168,14 +165,15 @@ enum { FIRST_WINDOW = 14600 };
  * another; link: those that cross the busiest link one way
  *
  * The path ends with the last message of the busiest rank, and of the busiest link. A link carries both ways at once;
- * but long messages need answers, which lie behind what goes the other way.
+ * but messages above the eager limit are asked for, and what asks lies behind what goes the other way.
  */
 static struct cost messages(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then,
                             uint64_t count, uint64_t busiest, uint64_t in_turn, uint64_t link)
 {
-    const uint64_t work = work_of(call, at, bytes, then), wire = of_bytes(bytes, call->machine->levels[at].rate);
+    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
+    const uint64_t work = work_of(call, at, bytes, then), wire = of_bytes(bytes, level->rate);
     const uint64_t waiting = busiest > in_turn ? busiest - in_turn : 0;
-    const uint64_t behind = FIRST_WINDOW < bytes ? waiting : link > in_turn ? link - in_turn : 0;
+    const uint64_t behind = level->eager < bytes ? waiting : link > in_turn ? link - in_turn : 0;
 
     if (0 == count) {
         return (struct cost){ 0 };
@@ -957,7 +955,7 @@ static struct cost without_han(const struct call *call)
         break;
     case HAN_ALLTOALL:
     case HAN_ALLTOALLV:
-        third = (struct cost){ .link = FIRST_WINDOW < call->bytes ? cost.link / 3 : 0 };
+        third = (struct cost){ .link = call->machine->levels[HAN_UP].eager < call->bytes ? cost.link / 3 : 0 };
         break;
     default:
         break;

@@ -182,7 +182,7 @@ test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST
         1gbit) sed -i 's/ rate [^ ]*/ rate 120MB\/s/' "$tmp/cluster" ;;
     esac
     run 0 regret "$table" --machine "$tmp/cluster" --shape "$shape" --rate "$rate" || return 1
-    awk -v points="$([[ $1 == *_rates ]] && echo 16 || echo 34)" -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
+    awk -v points="$([[ $1 == *_rates ]] && echo 32 || echo 48)" -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
         $1 == "all" { good = $2 >= points && $3 <= most && $4 <= most && $9 < single && $10 < row && $11 + $12 <= slower }
         END { exit !good }' "$tmp/out" ||
         { cat "$tmp/out" >>"$tmp/err"; return 1; }
@@ -365,17 +365,19 @@ candidates 4x4 none 1.1 0.8 0.75 4
 candidates 8x2 none 1.15 0.8 0.82 6
 candidates 4x1 none 1.15 0.85 0.9 8
 candidates 2x2 none 1.2 0.87 0.87 6
-candidates 4x4 200mbit 1.15 0.6 0.5 7
 candidates_nonblocking 4x4 none 1.06 0.74 0.51 6
 candidates_nonblocking 8x2 none 1.08 0.76 0.59 8
 candidates_nonblocking 4x1 none 1.08 0.87 0.83 5
 candidates_nonblocking 2x2 none 1.09 0.86 0.74 20
 candidates_nonblocking 3x3 none 1.06 0.76 0.54 5
 candidates_nonblocking 16x1 none 1.07 0.77 0.67 7
-candidates_rates 4x1 200mbit 1.1 0.95 0.89 6
-candidates_rates 2x2 200mbit 1.1 0.86 0.75 1
-candidates_rates 8x2 200mbit 1.3 0.87 0.83 5
-candidates_rates 4x1 1gbit 1.4 0.89 0.88 12
+candidates_rates 4x1 200mbit 1.1 0.93 0.88 11
+candidates_rates 2x2 200mbit 1.1 0.86 0.78 1
+candidates_rates 8x2 200mbit 1.25 0.79 0.76 9
+candidates_rates 4x4 200mbit 1.17 0.67 0.55 8
+candidates_rates 4x1 1gbit 1.25 0.93 0.88 9
+candidates_rates 4x4 1gbit 1.15 0.67 0.58 5
+candidates_rates 8x2 1gbit 1.25 0.83 0.8 8
 candidates_slow 4x4 none 1.15 0.7 0.6 6
 candidates_slow 8x2 none 1.15 0.72 0.65 3
 candidates_slow 4x1 none 1.12 0.9 0.9 11

@@ -79,9 +79,10 @@ static void test_is_the_pick(void **state)
     for (int round = 0; round < 2; ++round) { /* kept, or made again where there were too many */
         for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
             for (size_t bytes = 1; bytes <= (size_t) 1 << 26; bytes *= 2) {
-                mca_coll_han_candidates_t what = { .input = input_of(c, HAN_ALLTOALLV == c ? 64 << 10 : bytes),
-                                                   .lows = { HAN_SOLO, HAN_TUNED },
-                                                   .low_count = 2 };
+                mca_coll_han_candidates_t what
+                    = { .input = input_of(c, HAN_ALLTOALLV == c ? HAN_CHOICE_UNKNOWN : bytes),
+                        .lows = { HAN_SOLO, HAN_TUNED },
+                        .low_count = 2 };
                 mca_coll_han_params_t *params;
                 const long count = mca_coll_han_candidates_make(&what, &params);
                 mca_coll_han_times_t *times = malloc((size_t) count * sizeof(*times));

@@ -361,14 +361,14 @@ static void test_caches_that_ranks_share(void **state)
 static void test_both_ways(void **state)
 {
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK, .lanes = 1 };
-    const mca_coll_han_input_t exchanged = input_of(HAN_ALLTOALL, 2, 1, 14 << 10),
-                               answered = input_of(HAN_ALLTOALL, 2, 1, 15 << 10);
+    const mca_coll_han_input_t exchanged = input_of(HAN_ALLTOALL, 2, 1, 64 << 10),
+                               asked_for = input_of(HAN_ALLTOALL, 2, 1, 65 << 10);
     const uint64_t wire = 100000000;
 
     (void) state;
     assert_in_range(times_of(ALONE, input_of(HAN_ALLGATHER, 4, 1, 1024), fallback).single, 3 * wire, 4 * wire - 1);
-    assert_in_range(times_of(ALONE, exchanged, fallback).single, 14 * wire, 16 * wire);
-    assert_in_range(times_of(ALONE, answered, fallback).single, 30 * wire, 40 * wire);
+    assert_in_range(times_of(ALONE, exchanged, fallback).single, 64 * wire, 66 * wire);
+    assert_in_range(times_of(ALONE, asked_for, fallback).single, 130 * wire, 132 * wire);
 }
 
 /* Two ranks, each with a tree. */
