@@ -91,7 +91,7 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
  * Up to so many nodes a leader sends to each other one. More are told in rounds, what is known twice as much in each;
  * or, where all blocks together are so few bytes that messages count and not what is in them, by one leader.
  */
-enum { FEW_NODES = 4, FEW_BYTES = 256 };
+enum { FEW_BYTES = 256 };
 
 static void swap_directly(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
@@ -164,7 +164,7 @@ static void swap_by_one(mca_coll_han_leaders_t *leaders, const struct blocks *bl
 
 static void swap(mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
-    if (FEW_NODES >= leaders->topology->group_count) {
+    if (HAN_FEW_LEADERS >= leaders->topology->group_count) {
         swap_directly(leaders, blocks);
     } else if (FEW_BYTES >= blocks->bytes) {
         swap_by_one(leaders, blocks);

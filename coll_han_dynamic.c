@@ -115,16 +115,15 @@ size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished)
     return segment < least ? least : segment > count ? count : segment;
 }
 
-/* Memory of a scan's leader: the operands of its node, and what comes from one leader, or of a message that is not cut
- * from all. */
+/* Memory of a scan's leader: the operands of its node, where that has consecutive ranks, and what comes from one other
+ * leader, or of a message that is not cut from a few. */
 static double scan_bytes(const mca_coll_han_input_t *input, size_t wished)
 {
     const size_t packed = packed_of(input), count = input->bytes / packed;
     const size_t segment = mca_coll_han_scan_segment(count, packed, wished);
-    const double operand = (double) segment * (double) packed * room_of(input);
+    const double operand = (double) segment * (double) packed * room_of(input), own = input->in_order ? input->ppn : 1;
 
-    return segment < count ? (HAN_SCAN_AT_ONCE * (input->ppn + 1.)) * operand
-                           : ((double) input->ppn + input->nodes) * operand;
+    return segment < count ? HAN_SCAN_AT_ONCE * (own + 1) * operand : (own + HAN_FEW_LEADERS - 1) * operand;
 }
 
 /* About the longest segments that a scan's leader has memory for, where shorter ones are not wished. */
@@ -192,7 +191,7 @@ static bool leaders_fit(const mca_coll_han_input_t *input)
     switch (input->collective) {
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return input->in_order;
+        return true;
     case HAN_ALLTOALL:
         return !input->in_place && MOST_PAIRS / input->ppn / input->ppn >= input->nodes;
     default:

@@ -90,6 +90,9 @@ enum { HAN_SEGMENT_MEMORY = 256 << 10 };
 /** Longest block that is short. */
 enum { HAN_SHORT_BLOCK = 4096 };
 
+/** Leaders up to which each tells all others at once; of more, each knows twice as much after each round. */
+enum { HAN_FEW_LEADERS = 4 };
+
 /** A scan's segments: their size in the built-in rules, most of a message, and those under way at once. */
 enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 };
 

@@ -507,7 +507,7 @@ static struct cost known_to_leaders(const struct call *call, uint64_t bytes)
 {
     struct cost cost = { 0 };
 
-    if (4 >= call->nodes) {
+    if (HAN_FEW_LEADERS >= call->nodes) {
         return among_leaders(call, bytes, 0);
     }
     for (uint64_t known = 1; known < call->nodes; known *= 2) {
@@ -652,6 +652,36 @@ static struct cost along_binomial(const struct call *call, mca_coll_han_level_id
     return cost;
 }
 
+/*
+ * Between leaders, which are all ranks where a node's are not consecutive: all at once, by doubling, or in a chain. Who
+ * leads itself alone copies its operand, and the result.
+ */
+static struct cost scanned(const struct call *call)
+{
+    const mca_coll_han_machine_t *machine = call->machine;
+    const uint64_t of_node = call->input->in_order ? 1 : call->ppn; /* leaders that share a link */
+    const uint64_t leaders = times(call->nodes, of_node), others = leaders - 1;
+    const uint64_t then = sum(machine->reduce, leaders == call->ranks ? 2 * machine->copy : 0);
+    const uint64_t piece = piece_of(call->bytes, call->segment);
+    const uint64_t pieces = 0 == piece ? 1 : divide(call->bytes, piece);
+    struct cost cost = { 0 };
+
+    if (leaders < call->ranks) {
+        cost = both(with_leader(call, piece, machine->reduce), with_leader(call, piece, machine->reduce));
+    }
+    if (1 < pieces) {
+        cost = both(cost, messages(call, HAN_UP, piece, then, others, 2, others, of_node));
+        return overlapped(cost, (struct cost){ 0 }, pieces);
+    }
+    if (HAN_FEW_LEADERS >= leaders) {
+        return both(cost, messages(call, HAN_UP, piece, then, times(leaders, others) / 2, others, 1, others));
+    }
+    for (uint64_t distance = 1; distance < leaders; distance *= 2) {
+        cost = both(cost, messages(call, HAN_UP, piece, sum(then, machine->reduce), leaders - distance, 2, 1, of_node));
+    }
+    return cost;
+}
+
 static struct cost with_leaders(const struct call *call)
 {
     const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
@@ -665,16 +695,8 @@ static struct cost with_leaders(const struct call *call)
         cost = both(cost, with_leader(call, bytes, 0));
         return with_memory(call, cost, times(call->ppn + call->nodes, bytes), call->nodes);
     case HAN_SCAN:
-    case HAN_EXSCAN: {
-        const uint64_t piece = piece_of(bytes, call->segment);
-        const uint64_t pieces = 0 == piece ? 1 : divide(bytes, piece);
-
-        cost = both(with_leader(call, piece, reduce), with_leader(call, piece, reduce));
-        cost = both(cost, 1 == pieces
-                              ? messages(call, HAN_UP, piece, reduce, times(call->nodes, others) / 2, others, 1, others)
-                              : messages(call, HAN_UP, piece, reduce, others, 2, others, 1));
-        return overlapped(cost, (struct cost){ 0 }, pieces);
-    }
+    case HAN_EXSCAN:
+        return scanned(call);
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
         cost = both(with_leader(call, bytes, 0), known_to_leaders(call, node));
@@ -800,11 +822,15 @@ static struct cost along_ranks(const struct call *call)
                 along_binomial(call, HAN_UP, times(call->ppn, call->bytes), call->machine->copy));
 }
 
-/* From rank to next rank: of each node one receives from another node, and one sends there. */
+/* From rank to next rank: of each node one receives from another node, and one sends there; or all do, where no two of
+ * them follow one another. */
 static struct cost along_chain(const struct call *call)
 {
     const uint64_t others = call->ppn - 1, reduce = call->machine->reduce;
 
+    if (!call->input->in_order) {
+        return messages(call, HAN_UP, call->bytes, reduce, call->ranks - 1, 2, call->ranks - 1, call->ppn);
+    }
     return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : 2, call->nodes - 1, 1),
                 messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
                          times(call->nodes, others), 0));
@@ -988,9 +1014,10 @@ static struct cost cost_of(const struct call *call)
 
 /*
  * For how much of its path a call overlaps with no other one in a row. Where no rank can be done before all have begun,
- * who is done early begins the next one: a third of a path is no wait. Of scans by leaders that is so inside the nodes.
+ * who is done early begins the next one: a third of a path is no wait. Of scans by leaders that is so inside the nodes;
+ * of pieces that follow one another each has its wait while others are under way.
  */
-static uint64_t alone(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t algorithm, uint64_t path)
+static uint64_t alone(const mca_coll_han_input_t *input, const mca_coll_han_params_t *params, uint64_t path)
 {
     switch (input->collective) {
     case HAN_BCAST:
@@ -1002,7 +1029,10 @@ static uint64_t alone(const mca_coll_han_input_t *input, mca_coll_han_algorithm_
         return 0;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return HAN_LEADERS == algorithm && 1 < input->ppn ? path / 2 : 0;
+        if (HAN_LEADERS != params->algorithm || 1 == input->ppn || !input->in_order) {
+            return 0;
+        }
+        return 0 < params->ibs && params->ibs < input->bytes ? path / 6 : path / 2;
     default:
         return path - path / 3;
     }
@@ -1046,7 +1076,7 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
 
     return (mca_coll_han_times_t){ .single = max(path, busiest),
                                    .row = max(max(busiest, in_row(input, params->algorithm, busy)),
-                                              alone(input, params->algorithm, path)) };
+                                              alone(input, params, path)) };
 }
 
 /* How many times as long as the best, in 2^-16 parts. */

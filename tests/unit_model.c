@@ -756,6 +756,28 @@ static void test_scans(void **state)
     assert_int_equal(scans_by(512, 64), HAN_LEADERS);
 }
 
+/* Few leaders each tell all; of eight, each hears three times, for which it has half of two messages to do. Where ranks
+ * are not consecutive, all of them lead, and all links of a chain cross the network. */
+static void test_scans_by_leaders(void **state)
+{
+    const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .lanes = 1 },
+                                cut = { .algorithm = HAN_LEADERS, .ibs = 1 << 10, .lanes = 1 },
+                                fallback = { .algorithm = HAN_FALLBACK, .lanes = 1 };
+    mca_coll_han_input_t input = input_of(HAN_SCAN, 2, 4, 0), longer = input_of(HAN_SCAN, 2, 4, 8 << 10);
+    const uint64_t hop = 27000000, half = 8500000, doubling = 3 * (hop + half);
+
+    (void) state;
+    assert_int_equal(times_of(ALONE, input_of(HAN_SCAN, 4, 1, 0), leaders).single, hop + 2 * half);
+    assert_int_equal(times_of(ALONE, input_of(HAN_SCAN, 8, 1, 0), leaders).single, doubling);
+    input.in_order = longer.in_order = false;
+    assert_int_equal(times_of(ALONE, input, leaders).single, doubling);
+    assert_int_equal(times_of(ALONE, input, fallback).single, 7 * hop);
+    /* Of 1 KiB each link takes 100 us, and has those of four ranks; alone, also 2 for copy and combining. */
+    assert_int_equal(times_of(ALONE, longer, cut).row, 8 * 4 * UINT64_C(100000000));
+    assert_int_equal(times_of(ALONE, longer, fallback).row, 8 * 4 * UINT64_C(100000000));
+    assert_true(times_of(ALONE, longer, cut).single < times_of(ALONE, longer, fallback).single);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -790,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_pick_beside_the_fallback),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
+        cmocka_unit_test(test_scans_by_leaders),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),
         cmocka_unit_test(test_pick),

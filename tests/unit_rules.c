@@ -836,8 +836,7 @@ static void test_the_built_in_rules_serve_every_call(void **state)
                 assert_non_null(rule);
                 if (!mca_coll_han_choice_serves(&input)) {
                     assert_true((1 == nodes || root_alone_knows) == (HAN_FALLBACK == rule->params.algorithm));
-                    /* A scan by leaders follows the order of the ranks. */
-                    assert_true(1 == nodes || !input.in_order || mca_coll_han_fits(rule->params.algorithm, &input));
+                    assert_true(1 == nodes || mca_coll_han_fits(rule->params.algorithm, &input));
                 }
             }
         }
@@ -860,13 +859,15 @@ static mca_coll_han_params_t decide(const char *line, const mca_coll_han_input_t
     return params;
 }
 
-/* What an algorithm takes of memory on the rank that takes most; a scan has at most 1024 segments, and four at once. */
+/* What an algorithm takes of memory on the rank that takes most; a scan has at most 1024 segments, and four at once,
+ * and each rank leads itself where a node's are not consecutive. */
 static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_input_t *input)
 {
     const size_t packed = 0 == input->packed ? 1 : input->packed, room = 0 == input->room ? 1 : input->room;
     const size_t count = input->bytes / packed, least = (count + 1023) / 1024, wished = params->ibs / packed;
     const double ranks = (double) input->nodes * input->ppn, operand = (double) count * (double) room;
     const double segment = (double) room * (double) (wished < least ? least : wished);
+    const double own = input->in_order ? input->ppn : 1;
 
     if (HAN_LEADERS != params->algorithm) {
         return 0; /* windows of segments: see the unit tests of tasks */
@@ -883,8 +884,7 @@ static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_
         return (input->ppn + 2) * ranks * operand;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return 0 == params->ibs || segment >= operand ? (input->ppn + input->nodes) * operand
-                                                      : 4 * (input->ppn + 1) * segment;
+        return 0 == params->ibs || segment >= operand ? (own + 3) * operand : 4 * (own + 1) * segment;
     default:
         return ranks * (double) input->bytes;
     }
