@@ -88,8 +88,8 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
 }
 
 /*
- * Up to so many nodes a leader sends to each other one. More are told in rounds, what is known twice as much in each;
- * or, where all blocks together are so few bytes that messages count and not what is in them, by one leader.
+ * More than HAN_FEW_LEADERS are told in rounds; or, where all blocks together are so few bytes that messages count and
+ * not what is in them, by one leader.
  */
 enum { FEW_BYTES = 256 };
 

@@ -182,7 +182,10 @@ static bool levels_fit(const mca_coll_han_input_t *input)
     }
 }
 
-/* Nodes combine what their ranks have, in the order of ranks only where each holds consecutive ones. */
+/*
+ * Nodes combine what their ranks have, in the order of ranks only where each holds consecutive ones; of a scan each
+ * rank leads itself elsewhere.
+ */
 static bool leaders_fit(const mca_coll_han_input_t *input)
 {
     if (HAN_MOST_MEMORY < leaders_bytes(input)) {

@@ -948,15 +948,10 @@ static struct cost by_rounds(const struct call *call, struct cost cost)
  */
 static bool has_one_way(const struct call *call)
 {
-    switch (call->input->collective) {
-    case HAN_GATHER:
-    case HAN_SCATTER:
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return true;
-    default:
-        return goes_by_doubling(call);
-    }
+    const mca_coll_han_collective_t collective = call->input->collective;
+
+    return HAN_GATHER == collective || HAN_SCATTER == collective || mca_coll_han_is_scan(collective)
+           || goes_by_doubling(call);
 }
 
 /*
@@ -967,24 +962,18 @@ static bool has_one_way(const struct call *call)
 static struct cost without_han(const struct call *call)
 {
     const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
-    const uint64_t wire = of_bytes(call->bytes, call->machine->levels[HAN_UP].rate);
+    const mca_coll_han_machine_level_t *up = &call->machine->levels[HAN_UP];
+    const mca_coll_han_collective_t collective = call->input->collective;
     struct cost third = { .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 };
 
     if (has_one_way(call)) {
         return cost;
     }
-    switch (call->input->collective) {
-    case HAN_BCAST:
-    case HAN_REDUCE:
-        third.path = min(cost.path, times(cost.hops, wire)) / 3;
+    if (from_all_to_all(collective)) {
+        third = (struct cost){ .link = up->eager < call->bytes ? cost.link / 3 : 0 };
+    } else if (HAN_BCAST == collective || HAN_REDUCE == collective) {
+        third.path = min(cost.path, times(cost.hops, of_bytes(call->bytes, up->rate))) / 3;
         third.link = cost.link / 3;
-        break;
-    case HAN_ALLTOALL:
-    case HAN_ALLTOALLV:
-        third = (struct cost){ .link = call->machine->levels[HAN_UP].eager < call->bytes ? cost.link / 3 : 0 };
-        break;
-    default:
-        break;
     }
     return both(cost, third);
 }
@@ -1032,7 +1021,7 @@ static uint64_t alone(const mca_coll_han_input_t *input, const mca_coll_han_para
         if (HAN_LEADERS != params->algorithm || 1 == input->ppn || !input->in_order) {
             return 0;
         }
-        return 0 < params->ibs && params->ibs < input->bytes ? path / 6 : path / 2;
+        return piece_of(input->bytes, params->ibs) < input->bytes ? path / 6 : path / 2;
     default:
         return path - path / 3;
     }

@@ -128,6 +128,7 @@ static void fill_leader(mca_coll_han_leaders_t *leaders, const struct memory *me
     }
 }
 
+/* Its group is the rank's place among the leaders, which are all ranks where a node's are not consecutive. */
 static mca_coll_han_leaders_t begin(han_module_t *han, const mca_coll_han_args_t *args)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
