@@ -588,8 +588,11 @@ extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduc
  * Messages straight from rank to rank: alltoall, gather, scatter and their v-forms. In the order in which a rank sends,
  * all ranks of a node send to one other node at a time, and no two of them to one rank, unless that node has fewer
  * ranks; so every node receives from one other node, and no link is asked for more than it carries.
+ *
+ * @param segment bytes of the pieces that longer blocks go to other nodes in; 0: whole
  */
-int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, size_t segment,
+                          ompi_request_t **request);
 
 /* -- coll_han_leaders.c -------------------------------------------------------------------------------------------- */
 

@@ -229,6 +229,6 @@ int mca_coll_han_perform_alltoall(han_module_t *han, const mca_coll_han_args_t *
     case HAN_LEADERS:
         return by_leaders(han, args, request);
     default:
-        return mca_coll_han_exchange(han, args, request);
+        return mca_coll_han_exchange(han, args, params->ibs, request);
     }
 }

@@ -69,7 +69,9 @@ static void say(han_module_t *module, const mca_coll_han_input_t *input, const m
         snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s, lanes: %d",
                  module->adapt->trees[params->ibalg].name, module->adapt->trees[params->sbalg].name, params->lanes);
     }
-    if ((NULL != table || by_tree) && 0 < input->bytes) {
+    if (HAN_EXCHANGE == params->algorithm && 0 < params->ibs) {
+        snprintf(how, sizeof(how), ", segments of %zu bytes", params->ibs);
+    } else if ((NULL != table || by_tree) && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;
 
         snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",

@@ -193,6 +193,17 @@ static void add_leaders(struct list *list, mca_coll_han_params_t params)
     }
 }
 
+static void add_exchange(struct list *list, mca_coll_han_params_t params)
+{
+    const mca_coll_han_input_t *input = &list->what->input;
+
+    add(list, params);
+    if (mca_coll_han_is_alltoall(input->collective) && HAN_EXCHANGE_SEGMENT < input->bytes) {
+        params.ibs = params.irs = HAN_EXCHANGE_SEGMENT;
+        add(list, params);
+    }
+}
+
 long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_coll_han_params_t **params)
 {
     struct list list = { .what = what };
@@ -223,6 +234,9 @@ long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_col
             break;
         case HAN_LEADERS:
             add_leaders(&list, one);
+            break;
+        case HAN_EXCHANGE:
+            add_exchange(&list, one);
             break;
         default:
             add(&list, one);
@@ -271,7 +285,8 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if ((levels && !mca_coll_han_is_of_blocks(collective)) || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
-    if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))) {
+    if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))
+        || (HAN_EXCHANGE == algorithm && 0 < params->ibs)) {
         append(text, " %ss=%zu", up, params->ibs);
     }
     if (HAN_UP_ALLREDUCE == algorithm || (inner && 1 < params->lanes)) {

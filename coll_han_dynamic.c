@@ -259,6 +259,12 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
     return order[i];
 }
 
+/* What cuts a message, or blocks, into segments. */
+static mca_coll_han_algorithm_id_t cutting(mca_coll_han_collective_t collective)
+{
+    return has(collective, HAN_TREE) ? HAN_TREE : has(collective, HAN_EXCHANGE) ? HAN_EXCHANGE : HAN_LEADERS;
+}
+
 /* Who chooses a number of groups asks for them, and who chooses submodules for levels. The segment size serves whatever
  * the algorithm cuts, so that one must. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings,
@@ -268,9 +274,9 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
         params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
         if (HAN_FALLBACK == params->algorithm) {
-            params->algorithm = has(collective, HAN_TREE) ? HAN_TREE : HAN_LEADERS;
+            params->algorithm = cutting(collective);
         } else if (HAN_SIMPLE == params->algorithm) {
-            params->algorithm = HAN_PIPELINE;
+            params->algorithm = has(collective, HAN_PIPELINE) ? HAN_PIPELINE : cutting(collective);
         }
     }
     if (0 < settings->lanes) {
@@ -340,6 +346,23 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective)
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective)
 {
     return HAN_SCAN == collective || HAN_EXSCAN == collective;
+}
+
+/*
+ * From a node, whatever the number of its ranks, but one from each. More than fill the link wait in queues before it,
+ * where they come to be lost; TCP then waits for 0.2 s. Of pieces there are more: while the last ones have their
+ * answers, the link is to be full.
+ */
+int mca_coll_han_exchange_window(int ppn, bool in_pieces)
+{
+    const int window = in_pieces ? 6 : 2;
+
+    return (window + ppn - 1) / ppn;
+}
+
+bool mca_coll_han_is_alltoall(mca_coll_han_collective_t collective)
+{
+    return HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective;
 }
 
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)

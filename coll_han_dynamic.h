@@ -100,6 +100,12 @@ enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 
  * way. */
 enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
 
+/**
+ * Pieces that long blocks of an exchange go in: TCP's eager limit is 64 KB with a header. Where the limit is lower, past
+ * the kernel, pieces that fit would be so short that the processor is longer at them than the link.
+ */
+enum { HAN_EXCHANGE_SEGMENT = 60 << 10 };
+
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 
@@ -154,6 +160,16 @@ extern const mca_coll_han_settings_t mca_coll_han_unset;
 
 /** An input that no algorithm for the collective declines. */
 mca_coll_han_input_t mca_coll_han_input_good(mca_coll_han_collective_t collective);
+
+/**
+ * Long messages, or pieces, that a rank has under way in an exchange from all to all.
+ *
+ * @param ppn ranks of its node
+ */
+int mca_coll_han_exchange_window(int ppn, bool in_pieces);
+
+/** Whether each rank has a block for each other rank. */
+bool mca_coll_han_is_alltoall(mca_coll_han_collective_t collective);
 
 /** Whether a collective goes up trees only: then its tree and segments are iralg and irs, else ibalg and ibs. */
 bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);

@@ -1,94 +1,301 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages straight from rank to rank, a window of them at once. */
+/*
+ * Messages straight from rank to rank, a window of them at once.
+ *
+ * Long blocks may go to other nodes in pieces: up to the eager limit a message is sent without asking. Longer ones ask,
+ * and who is asked answers behind what it sends itself, so that a link that could carry both ways at once carries one
+ * after the other. Both ends cut a block after the same packed bytes; who has it in another shape packs it.
+ */
 #include "coll_han.h"
 
+/* Messages that are expected at once. */
+enum { RECV_WINDOW = 16 };
+
+/* Packed blocks under way at once, of a side; a longer block is alone. */
+enum { PACKED = HAN_MOST_MEMORY / 8 };
+
+enum { SEND, RECV, SIDES };
+
+/* What is to be exchanged, as all steps see it. */
+struct exchange {
+    const mca_coll_han_topology_t *topology;
+    const mca_coll_han_args_t *args;
+    int rank;
+    size_t segment; /* bytes of a piece; 0: blocks go whole */
+    mca_coll_adapt_schedule_t schedule;
+    size_t bytes[SIDES]; /* of all messages */
+    size_t room[SIDES];  /* bytes of memory for packed blocks, and it */
+    char *memory[SIDES];
+};
+
 /*
- * Messages under way: from a node, whatever the number of its ranks, but one from each; from the root of a scatter; to
- * a rank. More than fill the link wait in queues before it, where they come to be lost; TCP then waits for 0.2 s. Those
- * of up to HAN_EXCHANGE_BUFFERED bytes are too few bytes for that.
+ * The rank sends to one peer and receives from another; -1: there is none. Ranks take their steps in one order, by
+ * which a message is in the same step on both ends. So whatever the windows, the first of the messages that are not
+ * through can go.
  */
-enum { NODE_WINDOW = 2, RECV_WINDOW = 16 };
+struct step {
+    int distance; /* nodes from here to who gets it: from 1 on, the own node last */
+    int turn;     /* places from here to who gets it */
+    int peers[SIDES];
+};
+
+static int remainder_of(int a, int b)
+{
+    return (a % b + b) % b;
+}
+
+/* The next step; false: there is none. */
+static bool next_step(const struct exchange *exchange, struct step *step)
+{
+    const mca_coll_han_topology_t *topology = exchange->topology;
+    const int groups = topology->group_count, group = topology->group_of[exchange->rank];
+    const int place = topology->place_of[exchange->rank], here = mca_coll_han_topology_group_size(topology, group);
+
+    ++step->turn;
+    while (step->distance <= groups) {
+        bool any = false;
+
+        for (int which = SEND; which < SIDES; ++which) {
+            const int way = SEND == which ? 1 : -1, other = remainder_of(group + way * step->distance, groups);
+            const int there = mca_coll_han_topology_group_size(topology, other);
+            const int places = here > there ? here : there;
+            const int at = remainder_of(place + way * step->turn, places);
+
+            any = any || step->turn < places;
+            step->peers[which]
+                = step->turn < places && at < there ? mca_coll_han_topology_group(topology, other)[at] : -1;
+        }
+        if (any) {
+            return true;
+        }
+        ++step->distance;
+        step->turn = 0;
+    }
+    return false;
+}
+
+/* The first step; false: there is none. Who has messages with the root alone has one step. */
+static bool first_step(const struct exchange *exchange, struct step *step)
+{
+    const int root = exchange->args->root;
+
+    if (-1 != root && exchange->rank != root) {
+        *step = (struct step){ .distance = exchange->topology->group_count + 1, .peers = { root, root } };
+        return true;
+    }
+    *step = (struct step){ .distance = 1, .turn = -1 };
+    return next_step(exchange, step);
+}
 
 /* Of gather the sending side, of scatter the receiving one, is one block, and its only peer is the root. */
-static bool is_one_block(const mca_coll_han_args_t *args, bool send)
+static bool is_one_block(const mca_coll_han_args_t *args, int which)
 {
-    return send ? HAN_GATHER == args->collective || HAN_GATHERV == args->collective
-                : HAN_SCATTER == args->collective || HAN_SCATTERV == args->collective;
+    return SEND == which ? HAN_GATHER == args->collective || HAN_GATHERV == args->collective
+                         : HAN_SCATTER == args->collective || HAN_SCATTERV == args->collective;
 }
 
 /* The rank's block of a side. */
-static mca_coll_adapt_data_t block_of(const mca_coll_han_args_t *args, bool send, int rank)
+static mca_coll_adapt_data_t block_of(const mca_coll_han_args_t *args, int which, int rank)
 {
-    const mca_coll_han_side_t *side = send ? &args->send : &args->recv;
+    const mca_coll_han_side_t *side = SEND == which ? &args->send : &args->recv;
 
-    return is_one_block(args, send) ? mca_coll_han_side_whole(side) : mca_coll_han_side_blocks(side, rank, 1);
+    return is_one_block(args, which) ? mca_coll_han_side_whole(side) : mca_coll_han_side_blocks(side, rank, 1);
 }
 
-/*
- * Writes the messages of a side and adds up their bytes: with all other ranks or only with the root, in the order in
- * which a rank sends (step 1) or receives (step -1), its own node's last. Empty ones are left out, on both ends.
- */
-static size_t add_side(const han_module_t *han, const mca_coll_han_args_t *args, bool send,
-                       mca_coll_adapt_schedule_t *schedule)
+/* A message of a step. */
+struct message {
+    mca_coll_adapt_data_t data;
+    int peer;
+    size_t bytes;   /* 0: there is none; empty ones are left out, on both ends */
+    bool in_pieces; /* it is long, and goes to another node or comes from there */
+    size_t packed;  /* bytes of ours that pieces are cut from; 0: they are cut from the user's buffer */
+};
+
+/* With any other rank, or only with the root. */
+static struct message message_of(const struct exchange *exchange, const struct step *step, int which)
 {
-    const mca_coll_han_topology_t *topology = &han->topology;
-    const int rank = ompi_comm_rank(han->comm), step = send ? 1 : -1;
-    const int groups = topology->group_count, group = topology->group_of[rank], place = topology->place_of[rank];
-    const bool one_block = is_one_block(args, send);
-    size_t bytes = 0;
+    const mca_coll_han_args_t *args = exchange->args;
+    const int *group_of = exchange->topology->group_of;
+    const int rank = exchange->rank, root = args->root, peer = step->peers[which];
+    struct message message = { .peer = peer };
 
-    if (!one_block && -1 != args->root && rank != args->root) {
-        return 0;
+    if (-1 == peer || rank == peer || (-1 != root && root != (is_one_block(args, which) ? peer : rank))) {
+        return message;
     }
-    for (int i = 1; i <= groups; ++i) {
-        const int other = (group + (step * i % groups) + groups) % groups;
-        const int size = mca_coll_han_topology_group_size(topology, other);
+    message.data = block_of(args, which, peer);
+    message.bytes = message.data.count * message.data.datatype->super.size;
+    message.in_pieces = 0 < exchange->segment && exchange->segment < message.bytes && group_of[rank] != group_of[peer];
+    if (message.in_pieces
+        && !opal_datatype_is_contiguous_memory_layout(&message.data.datatype->super, (int32_t) message.data.count)) {
+        message.packed = message.bytes;
+    }
+    return message;
+}
 
-        for (int j = 0; j < size; ++j) {
-            const int peer = mca_coll_han_topology_group(topology, other)[((place + step * j) % size + size) % size];
-            const mca_coll_adapt_data_t data = block_of(args, send, peer);
+static mca_coll_adapt_data_t packed_data(char *bytes, size_t count)
+{
+    return (mca_coll_adapt_data_t){ .buffer = bytes, .count = count, .datatype = MPI_PACKED };
+}
 
-            if ((one_block && peer != args->root) || peer == rank || 0 == data.count * data.datatype->super.size) {
-                continue;
-            }
-            bytes += data.count * data.datatype->super.size;
-            if (send) {
-                mca_coll_adapt_schedule_send(schedule, data, peer);
-            } else {
-                mca_coll_adapt_schedule_recv(schedule, data, peer);
+static void add_message(struct exchange *exchange, int which, mca_coll_adapt_data_t data, int peer)
+{
+    if (SEND == which) {
+        mca_coll_adapt_schedule_send(&exchange->schedule, data, peer);
+    } else {
+        mca_coll_adapt_schedule_recv(&exchange->schedule, data, peer);
+    }
+}
+
+/* In pieces of bytes that lie one behind the other. */
+static void add_pieces(struct exchange *exchange, int which, const struct message *message, char *bytes)
+{
+    for (size_t at = 0; at < message->bytes; at += exchange->segment) {
+        const size_t left = message->bytes - at;
+
+        add_message(exchange, which, packed_data(bytes + at, left < exchange->segment ? left : exchange->segment),
+                    message->peer);
+    }
+}
+
+/* The messages of a side in so many steps. */
+static void add_messages(struct exchange *exchange, int which, struct step step, int steps)
+{
+    char *packed = exchange->memory[which];
+
+    for (bool more = true; more && 0 < steps; --steps, more = next_step(exchange, &step)) {
+        const struct message message = message_of(exchange, &step, which);
+
+        exchange->bytes[which] += message.bytes;
+        if (0 < message.packed) {
+            add_pieces(exchange, which, &message, packed);
+            packed += message.packed;
+        } else if (message.in_pieces) {
+            add_pieces(exchange, which, &message, (char *) message.data.buffer + message.data.datatype->super.true_lb);
+        } else if (0 < message.bytes) {
+            add_message(exchange, which, message.data, message.peer);
+        }
+    }
+}
+
+/* Packs what is sent in so many steps, or unpacks what is received in them. */
+static void add_packing(struct exchange *exchange, int which, struct step step, int steps)
+{
+    char *packed = exchange->memory[which];
+
+    for (; 0 < steps && 0 < exchange->room[which]; --steps, next_step(exchange, &step)) {
+        const struct message message = message_of(exchange, &step, which);
+
+        if (0 < message.packed) {
+            const mca_coll_adapt_data_t place = packed_data(packed, message.packed);
+
+            mca_coll_adapt_schedule_copy(&exchange->schedule, SEND == which ? message.data : place,
+                                         SEND == which ? place : message.data);
+            packed += message.packed;
+        }
+    }
+}
+
+/* Takes memory for packed blocks: for all, or for so many that their pieces fill the windows. */
+static void make_room(struct exchange *exchange)
+{
+    size_t longest[SIDES] = { 0 };
+    struct step step;
+
+    for (bool more = 0 < exchange->segment && first_step(exchange, &step); more; more = next_step(exchange, &step)) {
+        for (int which = SEND; which < SIDES; ++which) {
+            const size_t packed = message_of(exchange, &step, which).packed;
+
+            exchange->room[which] += packed;
+            longest[which] = packed > longest[which] ? packed : longest[which];
+        }
+    }
+    for (int which = SEND; which < SIDES; ++which) {
+        const size_t enough = longest[which] > PACKED ? longest[which] : PACKED;
+
+        if (exchange->room[which] > enough) {
+            exchange->room[which] = enough;
+        }
+        if (0 < exchange->room[which]) {
+            exchange->memory[which] = mca_coll_adapt_schedule_memory(&exchange->schedule, exchange->room[which]);
+        }
+    }
+}
+
+/* Goes behind the steps for whose packed blocks there is room at once, and counts them; `more`: there is a step. Where
+ * nothing is packed: behind all.
+ */
+static int pass_steps(const struct exchange *exchange, struct step *step, bool *more)
+{
+    size_t packed[SIDES] = { 0 };
+    int steps = 0;
+
+    if (0 == exchange->room[SEND] && 0 == exchange->room[RECV]) {
+        *more = false;
+        return INT_MAX;
+    }
+    for (; *more; *more = next_step(exchange, step), ++steps) {
+        for (int which = SEND; which < SIDES; ++which) {
+            packed[which] += message_of(exchange, step, which).packed;
+            if (packed[which] > exchange->room[which]) {
+                return steps;
             }
         }
     }
-    return bytes;
+    return steps;
+}
+
+/* All steps, a round for as many as there is room for: while their messages are under way what is packed stays. */
+static void add_steps(struct exchange *exchange)
+{
+    struct step step;
+    bool more = first_step(exchange, &step);
+
+    make_room(exchange);
+    while (more) {
+        const struct step first = step;
+        const int steps = pass_steps(exchange, &step, &more);
+
+        add_packing(exchange, SEND, first, steps);
+        if (0 < exchange->schedule.count) {
+            mca_coll_adapt_schedule_end(&exchange->schedule, ADAPT_ROUND);
+        }
+        add_messages(exchange, SEND, first, steps);
+        add_messages(exchange, RECV, first, steps);
+        add_packing(exchange, RECV, first, steps);
+    }
 }
 
 /* Copies the own block, which in place is where it belongs. */
-static void add_own_block(const han_module_t *han, const mca_coll_han_args_t *args, mca_coll_adapt_schedule_t *schedule)
+static void add_own_block(struct exchange *exchange)
 {
-    const int rank = ompi_comm_rank(han->comm);
+    const mca_coll_han_args_t *args = exchange->args;
 
-    if ((-1 == args->root || rank == args->root) && MPI_IN_PLACE != args->send.buffer
+    if ((-1 == args->root || exchange->rank == args->root) && MPI_IN_PLACE != args->send.buffer
         && MPI_IN_PLACE != args->recv.buffer) {
-        mca_coll_adapt_schedule_copy(schedule, block_of(args, true, rank), block_of(args, false, rank));
+        mca_coll_adapt_schedule_copy(&exchange->schedule, block_of(args, SEND, exchange->rank),
+                                     block_of(args, RECV, exchange->rank));
     }
 }
 
-int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
+int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, size_t segment, ompi_request_t **request)
 {
     const mca_coll_han_topology_t *topology = &han->topology;
     const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
-    mca_coll_adapt_schedule_t schedule = mca_coll_adapt_schedule_begin(han->adapt->memory, han->comm, NULL);
-    const size_t sent = add_side(han, args, true, &schedule), received = add_side(han, args, false, &schedule);
+    struct exchange exchange = { .topology = topology,
+                                 .args = args,
+                                 .rank = ompi_comm_rank(han->comm),
+                                 .segment = segment,
+                                 .schedule = mca_coll_adapt_schedule_begin(han->adapt->memory, han->comm, NULL) };
 
-    schedule.buffered = HAN_EXCHANGE_BUFFERED;
+    add_steps(&exchange);
+    exchange.schedule.buffered = 0 < segment && segment <= HAN_EXCHANGE_BUFFERED ? segment - 1 : HAN_EXCHANGE_BUFFERED;
     /* What is little in all is under way at once: then nothing has to be started when something else completes. */
-    if (HAN_EXCHANGE_BUFFERED < sent || HAN_EXCHANGE_BUFFERED < received) {
-        schedule.windows[0] = -1 != args->root        ? HAN_EXCHANGE_ROOT_WINDOW
-                              : NODE_WINDOW < senders ? 1
-                                                      : NODE_WINDOW / senders;
-        schedule.windows[1] = RECV_WINDOW;
+    if (HAN_EXCHANGE_BUFFERED < exchange.bytes[SEND] || HAN_EXCHANGE_BUFFERED < exchange.bytes[RECV]) {
+        exchange.schedule.windows[SEND]
+            = -1 != args->root ? HAN_EXCHANGE_ROOT_WINDOW : mca_coll_han_exchange_window(senders, 0 < segment);
+        exchange.schedule.windows[RECV] = RECV_WINDOW;
     }
-    add_own_block(han, args, &schedule);
-    mca_coll_adapt_schedule_end(&schedule, ADAPT_PART);
-    return han->adapt->perform(han->adapt, &schedule, (mca_coll_adapt_form_t) args->form, request);
+    add_own_block(&exchange);
+    mca_coll_adapt_schedule_end(&exchange.schedule, ADAPT_PART);
+    return han->adapt->perform(han->adapt, &exchange.schedule, (mca_coll_adapt_form_t) args->form, request);
 }

@@ -67,5 +67,5 @@ int mca_coll_han_perform_gather(han_module_t *han, const mca_coll_han_args_t *ar
 {
     return HAN_LEADERS == params->algorithm
                ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request)
-               : mca_coll_han_exchange(han, args, request);
+               : mca_coll_han_exchange(han, args, params->ibs, request);
 }

@@ -188,6 +188,15 @@ static struct cost messages(const struct call *call, mca_coll_han_level_id_t at,
     };
 }
 
+/* Messages of so many bytes between all nodes: what asks for a long one lies behind others that go the other way. */
+static struct cost both_ways(const struct call *call, uint64_t bytes, struct cost cost)
+{
+    if (call->machine->levels[HAN_UP].eager < bytes) {
+        cost.link = sum(cost.link, cost.link / 3);
+    }
+    return cost;
+}
+
 /* From or to each rank of a node and its leader. */
 static struct cost with_leader(const struct call *call, uint64_t bytes, uint64_t then)
 {
@@ -532,18 +541,18 @@ static uint64_t walk_through(const struct call *call, uint64_t bytes)
  */
 static struct cost rows_by_levels(const struct call *call)
 {
-    const uint64_t all = times(call->ranks, call->bytes), others = call->nodes - 1;
+    const uint64_t all = times(call->ranks, call->bytes), row = times(call->ppn, call->bytes);
+    const uint64_t others = call->nodes - 1;
     const uint64_t inside
         = sum(call->machine->step, sum(call->machine->share, of_bytes(all, 4 * walk_through(call, all))));
     const struct cost node = { .path = sum(inside, call->machine->levels[HAN_LOW].latency),
                                .hops = 1,
                                .work = times(call->ranks, inside),
                                .rank = inside };
+    const struct cost rows
+        = messages(call, HAN_UP, row, 0, times(call->ranks, others), 2 * others, 1, times(call->ppn, others));
 
-    return with_memory(call,
-                       both(node, messages(call, HAN_UP, times(call->ppn, call->bytes), 0, times(call->ranks, others),
-                                           2 * others, 1, times(call->ppn, others))),
-                       times(2, all), call->ranks);
+    return with_memory(call, both(node, both_ways(call, row, rows)), times(2, all), call->ranks);
 }
 
 /* What is done with each rank's block, in the nodes and among the leaders. */
@@ -710,9 +719,10 @@ static struct cost with_leaders(const struct call *call)
         return with_memory(call, cost, times(call->ppn + 1, all), call->nodes);
     case HAN_ALLTOALL: {
         /* A leader walks four times through what its node has. */
-        const uint64_t walk = walk_through(call, all);
+        const uint64_t walk = walk_through(call, all), pairs = times(call->ppn, node);
 
-        cost = both(with_leader(call, all, walk), among_leaders(call, times(call->ppn, node), 2 * walk));
+        cost = both_ways(call, pairs, among_leaders(call, pairs, 2 * walk));
+        cost = both(with_leader(call, all, walk), cost);
         cost = both(cost, with_leader(call, all, walk));
         return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
     }
@@ -725,17 +735,14 @@ static struct cost with_leaders(const struct call *call)
     }
 }
 
-static bool from_all_to_all(mca_coll_han_collective_t collective)
+/* To other nodes in so many pieces. */
+static struct cost among_all(const struct call *call, uint64_t pieces)
 {
-    return HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective;
-}
+    const uint64_t others = call->ppn - 1, ranks = call->ranks, away = times(ranks - call->ppn, pieces);
 
-static struct cost among_all(const struct call *call)
-{
-    const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn, ranks = call->ranks;
-
-    return both(messages(call, HAN_UP, call->bytes, 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
-                messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
+    return both(
+        messages(call, HAN_UP, divide(call->bytes, pieces), 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
+        messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
 }
 
 /* From rank to rank. */
@@ -743,26 +750,46 @@ static struct cost with_all(const struct call *call)
 {
     const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn;
 
-    if (from_all_to_all(call->input->collective)) {
-        return among_all(call);
+    if (mca_coll_han_is_alltoall(call->input->collective)) {
+        return among_all(call, 1);
     }
     return both(messages(call, HAN_UP, call->bytes, 0, away, away, 1, away),
                 messages(call, HAN_LOW, call->bytes, 0, others, others, 0 < others, 0));
 }
 
-/* A window of long messages at once (coll_han_exchange.c): who waits for each of them has a turn for it. */
+/* Each piece has an answer, which is half of what asking costs. */
+static struct cost in_pieces(const struct call *call, uint64_t pieces)
+{
+    const uint64_t answer = max(work_of(call, HAN_UP, 0, 0), call->machine->levels[HAN_UP].rendezvous / 2);
+    const uint64_t answers = times(times(call->ranks - call->ppn, pieces), answer);
+
+    return both(among_all(call, pieces),
+                (struct cost){ .path = answers, .work = times(call->ranks, answers), .rank = answers });
+}
+
+/*
+ * A window of long messages at once (coll_han_exchange.c): who waits for each window has a turn for it, and so have on
+ * both ends those that asking, sending and answering wakes.
+ */
 static struct cost exchanged(const struct call *call)
 {
-    const bool all = from_all_to_all(call->input->collective);
-    const uint64_t sent = call->ranks - 1, waits = all ? sent : sent / HAN_EXCHANGE_ROOT_WINDOW;
-    struct cost cost = with_all(call);
+    enum { TURNS = 4 };
+    const bool all = mca_coll_han_is_alltoall(call->input->collective);
+    const uint64_t piece = piece_of(call->bytes, call->segment);
+    const uint64_t pieces = all && 0 < piece ? divide(call->bytes, piece) : 1;
+    const uint64_t sent = times(call->ranks - 1, pieces);
+    const uint64_t window
+        = all ? (uint64_t) mca_coll_han_exchange_window(call->input->ppn, 1 < pieces) : HAN_EXCHANGE_ROOT_WINDOW;
+    struct cost cost = 1 < pieces ? in_pieces(call, pieces)
+                       : all      ? both_ways(call, call->bytes, with_all(call))
+                                  : with_all(call);
 
     if (HAN_EXCHANGE_BUFFERED < call->bytes) {
-        const uint64_t turn = 1 < per_core(call) ? call->machine->turn : 0;
+        const uint64_t turns = times(TURNS, 1 < per_core(call) ? times(sent, call->machine->turn) : 0) / window;
 
-        cost.hops += waits;
-        cost.rank = sum(cost.rank, times(sent, turn));
-        cost.work = sum(cost.work, times(times(all ? call->ranks : 1, sent), turn));
+        cost.hops += sent / window;
+        cost.rank = sum(cost.rank, turns);
+        cost.work = sum(cost.work, times(all ? call->ranks : 1, turns));
     }
     return cost;
 }
@@ -925,7 +952,7 @@ static struct cost usual_schedule(const struct call *call)
         return along_chain(call);
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
-        return among_all(call);
+        return among_all(call, 1);
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
         return both(flat_tree(&total, reduce), with_all(call));
@@ -969,9 +996,10 @@ static struct cost without_han(const struct call *call)
     if (has_one_way(call)) {
         return cost;
     }
-    if (from_all_to_all(collective)) {
-        third = (struct cost){ .link = up->eager < call->bytes ? cost.link / 3 : 0 };
-    } else if (HAN_BCAST == collective || HAN_REDUCE == collective) {
+    if (mca_coll_han_is_alltoall(collective)) {
+        return both_ways(call, call->bytes, cost);
+    }
+    if (HAN_BCAST == collective || HAN_REDUCE == collective) {
         third.path = min(cost.path, times(cost.hops, of_bytes(call->bytes, up->rate))) / 3;
         third.link = cost.link / 3;
     }

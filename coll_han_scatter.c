@@ -80,5 +80,5 @@ int mca_coll_han_perform_scatter(han_module_t *han, const mca_coll_han_args_t *a
 {
     return HAN_LEADERS == params->algorithm
                ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request)
-               : mca_coll_han_exchange(han, args, request);
+               : mca_coll_han_exchange(han, args, params->ibs, request);
 }

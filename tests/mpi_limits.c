@@ -3,12 +3,14 @@
  * Messages of sizes that the checker does not reach. Passes with any correct MPI.
  *
  *   mpi_limits --large 4194304    reduces of so many bytes, for many ranks
+ *   mpi_limits --gaps 3000000     blocks of about so many bytes from all to all, of which one end or both have gaps
  *   mpi_limits --far              few elements, the last one more than 2 GiB behind the first
  *   mpi_limits --big              more than 2 GiB of data; where there is not enough memory, skipped
  */
 #include "mpi_test.h"
 
 static long large = 0;
+static long gaps = 0;
 static long far = 0;
 static long big = 0;
 
@@ -37,6 +39,102 @@ static void long_reduces(void)
     }
     t_free(own);
     t_free(sum);
+}
+
+/* ---- long blocks that one end or both have with gaps ---- */
+
+/* Elements from one rank to another; no two blocks of a rank are alike. */
+static int block_count(int from, int to)
+{
+    return (int) (gaps / (long) sizeof(int)) + 1000 * (3 * from + to) + from;
+}
+
+static int block_element(int from, int to, int i)
+{
+    return 100000 * (10 * from + to) + i % 99991;
+}
+
+/* Of one end: its blocks lie one behind the other, each element so many ints behind the one before. */
+struct blocks {
+    int every;
+    MPI_Datatype type;
+    int *counts, *places;
+    int *numbers;
+    size_t length; /* of numbers */
+};
+
+static struct blocks blocks_make(int every, bool sent)
+{
+    struct blocks blocks = { .every = every,
+                             .counts = t_alloc((size_t) t.size * sizeof(int)),
+                             .places = t_alloc((size_t) t.size * sizeof(int)) };
+    int place = 0;
+
+    for (int rank = 0; rank < t.size; ++rank) {
+        blocks.counts[rank] = sent ? block_count(t.rank, rank) : block_count(rank, t.rank);
+        blocks.places[rank] = place;
+        place += blocks.counts[rank];
+    }
+    blocks.length = (size_t) place * (size_t) every;
+    blocks.numbers = t_alloc(blocks.length * sizeof(int));
+    for (size_t i = 0; i < blocks.length; ++i) {
+        blocks.numbers[i] = -1;
+    }
+    T_MPI(MPI_Type_create_resized(MPI_INT, 0, every * (int) sizeof(int), &blocks.type));
+    T_MPI(MPI_Type_commit(&blocks.type));
+    return blocks;
+}
+
+static void blocks_free(struct blocks *blocks)
+{
+    T_MPI(MPI_Type_free(&blocks->type));
+    t_free(blocks->counts);
+    t_free(blocks->places);
+    t_free(blocks->numbers);
+}
+
+static int *block_place(const struct blocks *blocks, int rank, int i)
+{
+    return blocks->numbers + ((size_t) blocks->places[rank] + (size_t) i) * (size_t) blocks->every;
+}
+
+static void exchange_blocks(int sent_every, int received_every)
+{
+    struct blocks sent = blocks_make(sent_every, true), received = blocks_make(received_every, false);
+    long wrong = 0;
+
+    for (int rank = 0; rank < t.size; ++rank) {
+        for (int i = 0; i < sent.counts[rank]; ++i) {
+            *block_place(&sent, rank, i) = block_element(t.rank, rank, i);
+        }
+    }
+    T_MPI(MPI_Alltoallv(sent.numbers, sent.counts, sent.places, sent.type, received.numbers, received.counts,
+                        received.places, received.type, t.comm));
+    for (int rank = 0; rank < t.size; ++rank) {
+        for (int i = 0; i < received.counts[rank]; ++i) {
+            int *place = block_place(&received, rank, i);
+
+            wrong += *place != block_element(rank, t.rank, i);
+            *place = -1;
+        }
+    }
+    for (size_t i = 0; i < received.length; ++i) {
+        wrong += -1 != received.numbers[i];
+    }
+    t_expect(0 == wrong, "every %d to every %d: %ld numbers are wrong", sent_every, received_every, wrong);
+    t_expect(t_guarded(sent.numbers) && t_guarded(received.numbers),
+             "every %d to every %d: written outside of a buffer", sent_every, received_every);
+    blocks_free(&sent);
+    blocks_free(&received);
+}
+
+static void blocks_with_gaps(void)
+{
+    exchange_blocks(2, 2);
+    exchange_blocks(2, 1);
+    exchange_blocks(1, 2);
+    /* An end of a pair has gaps, the other one has none; and so the other way round. */
+    exchange_blocks(1 + t.rank % 2, 2 - t.rank % 2);
 }
 
 /* ---- elements far apart ---- */
@@ -294,9 +392,12 @@ static void reductions_in_order(void)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[]
-        = { { "--large", true, &large }, { "--far", false, &far }, { "--big", false, &big } };
+    static const struct t_option options[] = {
+        { "--large", true, &large }, { "--gaps", true, &gaps }, { "--far", false, &far }, { "--big", false, &big }
+    };
     static const struct t_behaviour large_ones[] = { { "reduces of long messages", long_reduces, 0 } };
+    static const struct t_behaviour gaps_ones[]
+        = { { "long blocks from all to all, with gaps and without", blocks_with_gaps, 0 } };
     static const struct t_behaviour far_ones[]
         = { { "elements far apart, the last more than 2 GiB behind the first", elements_far_apart, 0 } };
     static const struct t_behaviour big_ones[] = {
@@ -307,8 +408,8 @@ int main(int argc, char **argv)
     };
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
-    if (0 == large && !far && !big) {
-        fprintf(stderr, "%s: one of --large BYTES, --far and --big is wanted\n", argv[0]);
+    if (0 == large && 0 == gaps && !far && !big) {
+        fprintf(stderr, "%s: one of --large BYTES, --gaps BYTES, --far and --big is wanted\n", argv[0]);
         return 1;
     }
     MPI_Init(&argc, &argv);
@@ -316,6 +417,9 @@ int main(int argc, char **argv)
     while (t_next_setting()) {
         if (0 < large) {
             RUN(large_ones);
+        }
+        if (0 < gaps) {
+            RUN(gaps_ones);
         }
         if (far) {
             RUN(far_ones);

@@ -52,6 +52,7 @@ edges by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_
 edges SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_edges --segment 12288 --strict
 edges, adapt by itself              | usual       | 2,1,2,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_edges --strict --adapt
 reduce of 4 MB, 64 ranks            | all         | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
+long blocks with gaps, in pieces    | usual       | 2,1,2,0 | MAP  | --mca coll_han_alltoallv_segsize 60K     | mpi_limits --gaps 2500000
 elements far apart                  | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_segsize 1024 --mca coll_han_reduce_segsize 1024 --mca coll_han_allreduce_segsize 1024 | mpi_limits --far --each coll_han_bcast_up_module+coll_han_reduce_up_module+coll_han_allreduce_up_module=ANY_UP
 past 2 GiB                          | all         | 1,1,1,0 | slot | --mca coll_han_reduce_up_module adapt --mca coll_han_allreduce_up_module adapt | mpi_limits --big
 whole messages, any modules         | usual       | 5,3,4,1 | node | --mca coll_solo_start 0                  | mpi_check --whole --calls 60

@@ -200,7 +200,7 @@ static void test_request(void **state)
     }
 }
 
-/* Long blocks wait for their turn, each for a rank to wake that shares its core; and not where none does. */
+/* Long blocks wait for their turns, where ranks share a core; and not where none does. */
 static void test_exchange(void **state)
 {
     const mca_coll_han_input_t input = input_of(HAN_ALLTOALL, 2, 2, 32 << 10),
@@ -218,7 +218,35 @@ static void test_exchange(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &brief, &exchange).row,
                      mca_coll_han_predict(&machine, &brief, &fallback).row);
     assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row,
-                     mca_coll_han_predict(&machine, &input, &fallback).row + 4 * 3 * UINT64_C(5000000));
+                     mca_coll_han_predict(&machine, &input, &fallback).row + 4 * 4 * 3 * UINT64_C(5000000));
+}
+
+/* In pieces nothing lies behind what goes the other way; and each costs its overhead, and its answer's. */
+static void test_exchange_in_pieces(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_ALLTOALL, 3, 1, 256 << 10);
+    const mca_coll_han_params_t whole = { .algorithm = HAN_EXCHANGE },
+                                cut = { .algorithm = HAN_EXCHANGE, .ibs = 64 << 10 };
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    mca_coll_han_level_id_t up = HAN_UP;
+    uint64_t pieces;
+
+    (void) state;
+    machine.levels[up].eager = 64 << 10;
+    machine.levels[up].rendezvous = 0;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &cut).row, 2 * 256 * machine.levels[up].rate);
+    assert_true(mca_coll_han_predict(&machine, &input, &whole).row > 2 * 256 * machine.levels[up].rate * 4 / 3 - 9);
+    machine.levels[up].rate = 0; /* then the processor limits, and be it one */
+    machine.cores = 1;
+    machine.shared = true;
+    pieces = mca_coll_han_message_work(&machine, up, 64 << 10, 0) + mca_coll_han_message_work(&machine, up, 0, 0);
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * pieces);
+    machine.levels[up].rendezvous = 1000000000; /* an answer is half of it */
+    pieces = mca_coll_han_message_work(&machine, up, 64 << 10, 0) + machine.levels[up].rendezvous / 2;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * pieces);
+    /* What is not longer goes whole. */
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLTOALL, 3, 1, 64 << 10), cut).row,
+                     times_of(ALONE, input_of(HAN_ALLTOALL, 3, 1, 64 << 10), whole).row);
 }
 
 static void test_root_sends_to_all_or_to_one(void **state)
@@ -791,6 +819,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_exchange_in_pieces),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),

@@ -983,6 +983,11 @@ static void test_what_the_user_has_set_wins(void **state)
     input.collective = HAN_SCAN;
     params = decide("scan nodes=4 ppn=4 bytes=* : algorithm=fallback", &input, &settings);
     assert_true(HAN_LEADERS == params.algorithm && 4096 == params.ibs);
+    input.collective = HAN_ALLTOALL;
+    params = decide("alltoall nodes=4 ppn=4 bytes=* : algorithm=fallback", &input, &settings);
+    assert_true(HAN_EXCHANGE == params.algorithm && 4096 == params.ibs);
+    params = decide("alltoall nodes=4 ppn=4 bytes=* : algorithm=simple", &input, &settings);
+    assert_true(HAN_EXCHANGE == params.algorithm && 4096 == params.ibs);
 
     settings = mca_coll_han_unset;
     settings.lanes = 2;
