@@ -28,7 +28,7 @@ static bool is_alike(const mca_coll_han_candidates_t *what, int i)
 enum { FEW_GROUPS = 3 };
 
 /* Segments: none shorter, as each costs its overhead, but of long messages some however many pieces they make. */
-enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 256 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64 };
+enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 256 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64, MOST_SEGMENTS = 8 };
 
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
@@ -66,6 +66,26 @@ static size_t next_segment(size_t segment, size_t bytes)
         segment *= 2;
     }
     return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
+}
+
+/* All of them: first those of at least so many bytes, then the others, the longest first. Returns how many there are.
+ */
+static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMENTS])
+{
+    size_t shorter[MOST_SEGMENTS];
+    int count = 0, others = 0;
+
+    for (size_t one = next_segment(0, bytes); 0 != one; one = next_segment(one, bytes)) {
+        if (least <= one) {
+            segments[count++] = one;
+        } else {
+            shorter[others++] = one;
+        }
+    }
+    while (0 < others) {
+        segments[count++] = shorter[--others];
+    }
+    return count;
 }
 
 /* As many lanes as a node has ranks, up to four; of what is not cut there is one. */
@@ -140,38 +160,47 @@ static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
     }
 }
 
-/*
- * Level by level, whole (fs 0) or in segments: these with the first of the components only. Where each rank has a
- * block, the leaders have no tree.
- */
-static void add_levels(struct list *list, mca_coll_han_params_t params, int count)
+/* Where each rank has a block, the leaders have no tree. */
+static void add_trees_of_levels(struct list *list, mca_coll_han_params_t params, int count)
 {
-    const bool blocks = mca_coll_han_is_of_blocks(list->what->input.collective);
-    const size_t bytes = list->what->input.bytes;
-    size_t fs = HAN_SIMPLE == params.algorithm ? 0 : next_segment(0, bytes);
+    const int trees_of_call = mca_coll_han_is_of_blocks(list->what->input.collective) ? 1 : count;
 
-    if (0 == fs && HAN_SIMPLE != params.algorithm) {
-        return;
+    for (int i = 0; i < trees_of_call; ++i) {
+        if (!is_alike(list->what, i)) {
+            params.ibalg = params.iralg = trees[i].kind;
+            add(list, params);
+        }
     }
-    do {
-        if (0 < fs) {
-            params.fs = fs;
+}
+
+static void add_simple(struct list *list, mca_coll_han_params_t params)
+{
+    for (int low = 0; low < list->what->low_count; ++low) {
+        params.smod = list->what->lows[low];
+        add_trees_of_levels(list, params, TREES_OF_SIMPLE);
+    }
+}
+
+/*
+ * Level by level in segments, with the first of the components. The leaders' allreduce cuts each in as many blocks as
+ * there are nodes, and those are messages.
+ */
+static void add_pipelined(struct list *list, mca_coll_han_params_t params)
+{
+    const mca_coll_han_input_t *input = &list->what->input;
+    const size_t blocks = HAN_UP_ALLREDUCE == params.algorithm ? (size_t) input->nodes : 1;
+    size_t segments[MOST_SEGMENTS];
+    const int count = segments_from(blocks * LEAST_SEGMENT, input->bytes, segments);
+
+    params.smod = list->what->lows[0];
+    for (int i = 0; i < count && 0 < list->what->low_count; ++i) {
+        params.fs = segments[i];
+        if (HAN_UP_ALLREDUCE == params.algorithm) {
+            add_up_allreduce(list, params);
+        } else {
+            add_trees_of_levels(list, params, TREES_OF_PIPELINE);
         }
-        for (int low = 0; low < (0 == fs ? list->what->low_count : 1); ++low) {
-            params.smod = list->what->lows[low];
-            if (HAN_UP_ALLREDUCE == params.algorithm) {
-                add_up_allreduce(list, params);
-                continue;
-            }
-            for (int i = 0; i < (blocks ? 1 : count); ++i) {
-                if (!is_alike(list->what, i)) {
-                    params.ibalg = params.iralg = trees[i].kind;
-                    add(list, params);
-                }
-            }
-        }
-        fs = HAN_SIMPLE == params.algorithm ? 0 : next_segment(fs, bytes);
-    } while (0 != fs);
+    }
 }
 
 static void add_leaders(struct list *list, mca_coll_han_params_t params)
@@ -226,11 +255,11 @@ long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_col
             add_groups(&list, one);
             break;
         case HAN_SIMPLE:
-            add_levels(&list, one, TREES_OF_SIMPLE);
+            add_simple(&list, one);
             break;
         case HAN_PIPELINE:
         case HAN_UP_ALLREDUCE:
-            add_levels(&list, one, TREES_OF_PIPELINE);
+            add_pipelined(&list, one);
             break;
         case HAN_LEADERS:
             add_leaders(&list, one);

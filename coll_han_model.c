@@ -330,7 +330,10 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     const uint64_t lanes = min(trees->lanes, pieces);
     const uint64_t rank = in_lanes(busiest_of(trees, up, low), low, lanes);
     const uint64_t answers = times(answered, in_lanes(busiest_of(trees, answer_up, answer_low), answer_low, lanes));
-    const uint64_t link = sum(times(max(leaders->root, leaders->inner), wire), times(group->root, low_wire));
+    /* Who passes on what is asked for answers behind what goes on: where that is all, its link carries one after the
+     * other. */
+    const uint64_t asked = 1 == pieces && call->machine->levels[HAN_UP].eager < piece && 0 < leaders->inner;
+    const uint64_t link = sum(times(max(leaders->root, leaders->inner + asked), wire), times(group->root, low_wire));
     const uint64_t first
         = sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), times(leaders->turns, max(up / 2, wire)));
     const uint64_t last = sum(times(group->depth, flight_of(call, trees->at, piece, then)),

@@ -125,6 +125,44 @@ static void test_what_comes_to_the_same_is_one_candidate(void **state)
     free(params);
 }
 
+/* The first so many candidates of an algorithm have these segments. */
+static void check_segments(mca_coll_han_collective_t collective, mca_coll_han_algorithm_id_t algorithm, int nodes,
+                           const size_t *segments, int count)
+{
+    const mca_coll_han_candidates_t what = candidates_for(collective, nodes, 1, 1 << 20);
+    size_t last = SIZE_MAX;
+    mca_coll_han_params_t *params;
+    const long all = mca_coll_han_candidates_make(&what, &params);
+    int seen = 0;
+
+    for (long i = 0; i < all && seen < count; ++i) {
+        const size_t segment = HAN_TREE == algorithm ? params[i].ibs : params[i].fs;
+
+        if (algorithm == params[i].algorithm && segment != last) {
+            assert_int_equal(segments[seen], segment);
+            last = segment;
+            ++seen;
+        }
+    }
+    assert_int_equal(count, seen);
+    free(params);
+}
+
+/* What is alike is decided by the order: a message goes whole, or in many pieces, but where each is cut into a block
+ * for each node, first in those of which a block has 8 KB.
+ */
+static void test_the_order_of_segments(void **state)
+{
+    static const size_t along_trees[] = { 0, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10 };
+    static const size_t pipelined[] = { 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10 };
+    static const size_t in_blocks[] = { 64 << 10, 128 << 10, 256 << 10, 512 << 10, 32 << 10, 16 << 10 };
+
+    (void) state;
+    check_segments(HAN_BCAST, HAN_TREE, 8, along_trees, 7);
+    check_segments(HAN_BCAST, HAN_PIPELINE, 8, pipelined, 6);
+    check_segments(HAN_ALLREDUCE, HAN_UP_ALLREDUCE, 8, in_blocks, 6);
+}
+
 enum { MOST_NODES = 9, HAN_RADIX = 4, SHAPE = 2 * MOST_NODES + 1 };
 
 /* A pair of brackets for each rank, around those below it in the order in which they are served. */
@@ -230,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
         cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
+        cmocka_unit_test(test_the_order_of_segments),
         cmocka_unit_test(test_each_shape_of_a_tree_is_a_candidate_once),
         cmocka_unit_test(test_lanes_come_first_where_they_cut_nothing),
     };

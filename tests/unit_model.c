@@ -262,6 +262,21 @@ static void test_root_sends_to_all_or_to_one(void **state)
     assert_int_equal(linear.single, UINT64_C(3227000000) + 3 * UINT64_C(3200000000));
 }
 
+/* Where a whole message is asked for, who passes it on answers behind what it sends. */
+static void test_a_link_has_what_is_asked_for_behind_what_goes_on(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 5, 1, 128 << 10), two = input_of(HAN_BCAST, 2, 1, 128 << 10);
+    const uint64_t wire = 4 * UINT64_C(3200000000);
+
+    (void) state;
+    assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_PIPELINE, 0)).row, 2 * wire);
+    assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_PIPELINE, 32 << 10)).row, wire);
+    assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 5, 1, 1 << 20), tree(ADAPT_TREE_PIPELINE, 128 << 10)).row,
+                     8 * wire);
+    assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 0)).row, 4 * wire);
+    assert_int_equal(times_of(ALONE, two, tree(ADAPT_TREE_PIPELINE, 0)).row, wire);
+}
+
 static void test_ranks_of_a_node(void **state)
 {
     const mca_coll_han_times_t times = times_of(ALONE, input_of(HAN_BCAST, 1, 4, 1024), tree(ADAPT_TREE_LINEAR, 0));
@@ -821,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_exchange_in_pieces),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
+        cmocka_unit_test(test_a_link_has_what_is_asked_for_behind_what_goes_on),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
         cmocka_unit_test(test_work_of_a_shared_core),
