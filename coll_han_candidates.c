@@ -68,8 +68,7 @@ static size_t next_segment(size_t segment, size_t bytes)
     return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
 }
 
-/* All of them: first those of at least so many bytes, then the others, the longest first. Returns how many there are.
- */
+/* All of them: first those of so many bytes or more, then the others, the longest first. Returns their number. */
 static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMENTS])
 {
     size_t shorter[MOST_SEGMENTS];
@@ -192,8 +191,8 @@ static void add_pipelined(struct list *list, mca_coll_han_params_t params)
     size_t segments[MOST_SEGMENTS];
     const int count = segments_from(blocks * LEAST_SEGMENT, input->bytes, segments);
 
-    params.smod = list->what->lows[0];
     for (int i = 0; i < count && 0 < list->what->low_count; ++i) {
+        params.smod = list->what->lows[0];
         params.fs = segments[i];
         if (HAN_UP_ALLREDUCE == params.algorithm) {
             add_up_allreduce(list, params);

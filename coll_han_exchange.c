@@ -157,7 +157,7 @@ static void add_pieces(struct exchange *exchange, int which, const struct messag
     }
 }
 
-/* The messages of a side in so many steps. */
+/* The messages of a side in so many steps. What has come packed is unpacked when the round's messages are through. */
 static void add_messages(struct exchange *exchange, int which, struct step step, int steps)
 {
     char *packed = exchange->memory[which];
@@ -168,6 +168,9 @@ static void add_messages(struct exchange *exchange, int which, struct step step,
         exchange->bytes[which] += message.bytes;
         if (0 < message.packed) {
             add_pieces(exchange, which, &message, packed);
+            if (RECV == which) {
+                mca_coll_adapt_schedule_copy(&exchange->schedule, packed_data(packed, message.packed), message.data);
+            }
             packed += message.packed;
         } else if (message.in_pieces) {
             add_pieces(exchange, which, &message, (char *) message.data.buffer + message.data.datatype->super.true_lb);
@@ -177,25 +180,22 @@ static void add_messages(struct exchange *exchange, int which, struct step step,
     }
 }
 
-/* Packs what is sent in so many steps, or unpacks what is received in them. */
-static void add_packing(struct exchange *exchange, int which, struct step step, int steps)
+/* Packs what is sent in so many steps. */
+static void add_packing(struct exchange *exchange, struct step step, int steps)
 {
-    char *packed = exchange->memory[which];
+    char *packed = exchange->memory[SEND];
 
-    for (; 0 < steps && 0 < exchange->room[which]; --steps, next_step(exchange, &step)) {
-        const struct message message = message_of(exchange, &step, which);
+    for (; 0 < steps && 0 < exchange->room[SEND]; --steps, next_step(exchange, &step)) {
+        const struct message message = message_of(exchange, &step, SEND);
 
         if (0 < message.packed) {
-            const mca_coll_adapt_data_t place = packed_data(packed, message.packed);
-
-            mca_coll_adapt_schedule_copy(&exchange->schedule, SEND == which ? message.data : place,
-                                         SEND == which ? place : message.data);
+            mca_coll_adapt_schedule_copy(&exchange->schedule, message.data, packed_data(packed, message.packed));
             packed += message.packed;
         }
     }
 }
 
-/* Takes memory for packed blocks: for all, or for so many that their pieces fill the windows. */
+/* Takes memory for packed blocks of each side: for all, or for PACKED bytes, or a longer block. */
 static void make_room(struct exchange *exchange)
 {
     size_t longest[SIDES] = { 0 };
@@ -221,7 +221,8 @@ static void make_room(struct exchange *exchange)
     }
 }
 
-/* Goes behind the steps for whose packed blocks there is room at once, and counts them; `more`: there is a step. Where
+/*
+ * Goes behind the steps for whose packed blocks there is room at once, and counts them; `more`: there is a step. Where
  * nothing is packed: behind all.
  */
 static int pass_steps(const struct exchange *exchange, struct step *step, bool *more)
@@ -255,13 +256,12 @@ static void add_steps(struct exchange *exchange)
         const struct step first = step;
         const int steps = pass_steps(exchange, &step, &more);
 
-        add_packing(exchange, SEND, first, steps);
+        add_packing(exchange, first, steps);
         if (0 < exchange->schedule.count) {
             mca_coll_adapt_schedule_end(&exchange->schedule, ADAPT_ROUND);
         }
         add_messages(exchange, SEND, first, steps);
         add_messages(exchange, RECV, first, steps);
-        add_packing(exchange, RECV, first, steps);
     }
 }
 
@@ -280,10 +280,11 @@ static void add_own_block(struct exchange *exchange)
 int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, size_t segment, ompi_request_t **request)
 {
     const mca_coll_han_topology_t *topology = &han->topology;
-    const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[ompi_comm_rank(han->comm)]);
+    const int rank = ompi_comm_rank(han->comm);
+    const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[rank]);
     struct exchange exchange = { .topology = topology,
                                  .args = args,
-                                 .rank = ompi_comm_rank(han->comm),
+                                 .rank = rank,
                                  .segment = segment,
                                  .schedule = mca_coll_adapt_schedule_begin(han->adapt->memory, han->comm, NULL) };
 

@@ -52,6 +52,14 @@ static uint64_t piece_of(uint64_t bytes, uint64_t segment)
     return 0 == segment || segment > bytes ? bytes : segment;
 }
 
+/* Segments of a message; one without data is one, too. */
+static uint64_t pieces_of(uint64_t bytes, uint64_t segment)
+{
+    const uint64_t piece = piece_of(bytes, segment);
+
+    return 0 == piece ? 1 : divide(bytes, piece);
+}
+
 /* Rounds in which what is known grows by this factor, until all do. */
 static unsigned rounds_of(uint64_t count, uint64_t factor)
 {
@@ -321,7 +329,7 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
                                uint64_t then)
 {
     const struct shape *leaders = &trees->up, *group = &trees->low;
-    const uint64_t piece = piece_of(bytes, segment), pieces = 0 == bytes ? 1 : divide(bytes, piece);
+    const uint64_t piece = piece_of(bytes, segment), pieces = pieces_of(bytes, segment);
     const uint64_t wire = of_bytes(piece, call->machine->levels[HAN_UP].rate),
                    low_wire = HAN_UP == trees->at ? wire : 0;
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, trees->at, piece, then);
@@ -475,8 +483,7 @@ static struct cost between_nodes(const struct call *call, uint64_t bytes, uint64
 static struct cost around_ring(const struct call *call, uint64_t bytes, uint64_t then)
 {
     const uint64_t block = divide(bytes, call->nodes), steps = 2 * (call->nodes - 1);
-    const uint64_t piece = piece_of(block, call->segment);
-    const uint64_t pieces = 0 == piece ? 1 : divide(block, piece);
+    const uint64_t piece = piece_of(block, call->segment), pieces = pieces_of(block, call->segment);
     struct cost cost = messages(call, HAN_UP, piece, then / 2, times(times(pieces, call->nodes), steps),
                                 2 * times(pieces, steps), steps, 0);
 
@@ -580,9 +587,8 @@ static struct cost blocks_by_levels(const struct call *call)
 static struct cost by_levels(const struct call *call)
 {
     const mca_coll_han_algorithm_id_t algorithm = call->params->algorithm;
-    const uint64_t reduce = call->machine->reduce, fs = call->params->fs;
-    const uint64_t segment = HAN_SIMPLE == algorithm || 0 == fs || fs > call->bytes ? call->bytes : fs;
-    const uint64_t segments = 0 == segment ? 1 : divide(call->bytes, segment);
+    const uint64_t reduce = call->machine->reduce, cut = HAN_SIMPLE == algorithm ? 0 : call->params->fs;
+    const uint64_t segment = piece_of(call->bytes, cut), segments = pieces_of(call->bytes, cut);
     struct cost up, low;
 
     if (HAN_BCAST == call->input->collective) {
@@ -674,8 +680,7 @@ static struct cost scanned(const struct call *call)
     const uint64_t of_node = call->input->in_order ? 1 : call->ppn; /* leaders that share a link */
     const uint64_t leaders = times(call->nodes, of_node), others = leaders - 1;
     const uint64_t then = sum(machine->reduce, leaders == call->ranks ? 2 * machine->copy : 0);
-    const uint64_t piece = piece_of(call->bytes, call->segment);
-    const uint64_t pieces = 0 == piece ? 1 : divide(call->bytes, piece);
+    const uint64_t piece = piece_of(call->bytes, call->segment), pieces = pieces_of(call->bytes, call->segment);
     struct cost cost = { 0 };
 
     if (leaders < call->ranks) {
@@ -778,8 +783,7 @@ static struct cost exchanged(const struct call *call)
 {
     enum { TURNS = 4 };
     const bool all = mca_coll_han_is_alltoall(call->input->collective);
-    const uint64_t piece = piece_of(call->bytes, call->segment);
-    const uint64_t pieces = all && 0 < piece ? divide(call->bytes, piece) : 1;
+    const uint64_t pieces = all ? pieces_of(call->bytes, call->segment) : 1;
     const uint64_t sent = times(call->ranks - 1, pieces);
     const uint64_t window
         = all ? (uint64_t) mca_coll_han_exchange_window(call->input->ppn, 1 < pieces) : HAN_EXCHANGE_ROOT_WINDOW;
@@ -1052,7 +1056,7 @@ static uint64_t alone(const mca_coll_han_input_t *input, const mca_coll_han_para
         if (HAN_LEADERS != params->algorithm || 1 == input->ppn || !input->in_order) {
             return 0;
         }
-        return piece_of(input->bytes, params->ibs) < input->bytes ? path / 6 : path / 2;
+        return 1 < pieces_of(input->bytes, params->ibs) ? path / 6 : path / 2;
     default:
         return path - path / 3;
     }
