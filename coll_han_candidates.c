@@ -27,8 +27,13 @@ static bool is_alike(const mca_coll_han_candidates_t *what, int i)
 /* With fewer groups there are eight ranks or less: a binomial tree has as few messages behind one another. */
 enum { FEW_GROUPS = 3 };
 
-/* Segments: none shorter, as each costs its overhead, but of long messages some however many pieces they make. */
-enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 256 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64, MOST_SEGMENTS = 8 };
+/*
+ * Segments: none shorter than the first, as each costs its overhead; one that TCP sends without asking, however many
+ * pieces it makes.
+ */
+enum { LEAST_SEGMENT = 8 << 10, LEAST_BLOCK = HAN_EAGER_SEGMENT / 8, MANY_PIECES = 64, SEGMENT_SIZES = 8 };
+static const size_t segment_sizes[SEGMENT_SIZES]
+    = { LEAST_SEGMENT, 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10, 1 << 20 };
 
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
@@ -61,17 +66,20 @@ static void add(struct list *list, mca_coll_han_params_t params)
 /* The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last. */
 static size_t next_segment(size_t segment, size_t bytes)
 {
-    segment = 0 == segment ? LEAST_SEGMENT : 2 * segment;
-    while (bytes / segment > MANY_PIECES && LONG_SEGMENT > segment) {
-        segment *= 2;
+    for (int i = 0; i < SEGMENT_SIZES; ++i) {
+        const size_t size = segment_sizes[i];
+
+        if (segment < size && (bytes / size <= MANY_PIECES || HAN_EAGER_SEGMENT <= size)) {
+            return 2 * size <= bytes ? size : 0;
+        }
     }
-    return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
+    return 0;
 }
 
 /* All of them: first those of so many bytes or more, then the others, the longest first. Returns their number. */
-static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMENTS])
+static int segments_from(size_t least, size_t bytes, size_t segments[SEGMENT_SIZES])
 {
-    size_t shorter[MOST_SEGMENTS];
+    size_t shorter[SEGMENT_SIZES];
     int count = 0, others = 0;
 
     for (size_t one = next_segment(0, bytes); 0 != one; one = next_segment(one, bytes)) {
@@ -151,10 +159,12 @@ static void add_groups(struct list *list, mca_coll_han_params_t params)
 
 static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
 {
-    for (size_t inner = 16 << 10; inner <= 64 << 10; inner *= 4) {
-        params.ibs = params.irs = inner;
+    static const size_t inner[] = { 16 << 10, HAN_EAGER_SEGMENT };
+
+    for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); ++i) {
+        params.ibs = params.irs = inner[i];
         params.ibalg = params.iralg = ADAPT_TREE_PIPELINE;
-        params.lanes = most_lanes(&list->what->input, inner);
+        params.lanes = most_lanes(&list->what->input, inner[i]);
         add(list, params);
     }
 }
@@ -188,8 +198,8 @@ static void add_pipelined(struct list *list, mca_coll_han_params_t params)
 {
     const mca_coll_han_input_t *input = &list->what->input;
     const size_t blocks = HAN_UP_ALLREDUCE == params.algorithm ? (size_t) input->nodes : 1;
-    size_t segments[MOST_SEGMENTS];
-    const int count = segments_from(blocks * LEAST_SEGMENT, input->bytes, segments);
+    size_t segments[SEGMENT_SIZES];
+    const int count = segments_from(blocks * LEAST_BLOCK, input->bytes, segments);
 
     for (int i = 0; i < count && 0 < list->what->low_count; ++i) {
         params.smod = list->what->lows[0];
@@ -226,8 +236,8 @@ static void add_exchange(struct list *list, mca_coll_han_params_t params)
     const mca_coll_han_input_t *input = &list->what->input;
 
     add(list, params);
-    if (mca_coll_han_is_alltoall(input->collective) && HAN_EXCHANGE_SEGMENT < input->bytes) {
-        params.ibs = params.irs = HAN_EXCHANGE_SEGMENT;
+    if (mca_coll_han_is_alltoall(input->collective) && HAN_EAGER_SEGMENT < input->bytes) {
+        params.ibs = params.irs = HAN_EAGER_SEGMENT;
         add(list, params);
     }
 }

@@ -27,8 +27,8 @@ static const struct {
     const char *fastest; /* ... the rate of what is faster */
     const char *up;
 } networks[] = {
-    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns copy 10GB/s rendezvous 1us" },
-    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us copy 6GB/s rendezvous 50us" },
+    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns copy 10GB/s buffer 10GB/s rendezvous 1us" },
+    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us copy 6GB/s buffer 10GB/s rendezvous 50us" },
 };
 
 enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };

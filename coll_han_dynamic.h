@@ -101,10 +101,10 @@ enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 
 enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
 
 /**
- * Pieces that long blocks of an exchange go in: TCP's eager limit is 64 KB with a header. Where the limit is lower, past
- * the kernel, pieces that fit would be so short that the processor is longer at them than the link.
+ * A segment that TCP sends without asking: its eager limit is 64 KB with a header. Where the limit is lower, past the
+ * kernel, segments that fit would be so short that the processor is longer at them than the link.
  */
-enum { HAN_EXCHANGE_SEGMENT = 60 << 10 };
+enum { HAN_EAGER_SEGMENT = 60 << 10 };
 
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };

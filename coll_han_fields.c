@@ -98,7 +98,7 @@ mca_coll_han_rule_t mca_coll_han_rule_default(void)
         .form = HAN_FORM_COUNT,
         .params = {
             .algorithm = HAN_FALLBACK,
-            .fs = 65536,
+            .fs = HAN_EAGER_SEGMENT,
             .depth = 4,
             .imod = HAN_ADAPT,
             .smod = HAN_TUNED,

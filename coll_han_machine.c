@@ -36,6 +36,7 @@ struct field {
         { record, "inline", SIZE, false, UINT64_MAX, AT(levels[level].at_once) },                                      \
         { record, "request", TIME, false, 0, AT(levels[level].request) },                                              \
         { record, "eager", SIZE, false, UINT64_MAX, AT(levels[level].eager) },                                         \
+        { record, "buffer", RATE, false, 0, AT(levels[level].buffer) },                                                \
     {                                                                                                                  \
         record, "rendezvous", TIME, false, 0, AT(levels[level].rendezvous)                                             \
     }

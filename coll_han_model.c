@@ -99,7 +99,7 @@ static uint64_t work_beside_copies(const mca_coll_han_machine_t *machine, const 
     uint64_t work = sum(level->send + level->recv, of_bytes(bytes, then));
 
     work = sum(work, bytes > level->at_once ? level->request : 0);
-    work = sum(work, bytes > level->eager ? level->rendezvous : 0);
+    work = sum(work, bytes > level->eager ? level->rendezvous : of_bytes(bytes, level->buffer));
     return sum(work, bytes > machine->near ? of_bytes(bytes - machine->near, machine->far) : 0);
 }
 

@@ -153,14 +153,33 @@ static void check_segments(mca_coll_han_collective_t collective, mca_coll_han_al
  */
 static void test_the_order_of_segments(void **state)
 {
-    static const size_t along_trees[] = { 0, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10 };
-    static const size_t pipelined[] = { 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10 };
-    static const size_t in_blocks[] = { 64 << 10, 128 << 10, 256 << 10, 512 << 10, 32 << 10, 16 << 10 };
+    static const size_t along_trees[] = { 0, 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10 };
+    static const size_t pipelined[] = { 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10 };
+    static const size_t in_blocks[] = { HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10, 32 << 10, 16 << 10 };
 
     (void) state;
     check_segments(HAN_BCAST, HAN_TREE, 8, along_trees, 7);
     check_segments(HAN_BCAST, HAN_PIPELINE, 8, pipelined, 6);
     check_segments(HAN_ALLREDUCE, HAN_UP_ALLREDUCE, 8, in_blocks, 6);
+}
+
+/* However long a message is, one of its segments is sent without asking, and none is shorter. */
+static void test_segments_of_long_messages(void **state)
+{
+    const mca_coll_han_candidates_t what = candidates_for(HAN_BCAST, 8, 1, 1 << 30);
+    mca_coll_han_params_t *params;
+    const long count = mca_coll_han_candidates_make(&what, &params);
+    bool there = false;
+
+    (void) state;
+    for (long i = 0; i < count; ++i) {
+        if (HAN_TREE == params[i].algorithm) {
+            there = there || HAN_EAGER_SEGMENT == params[i].ibs;
+            assert_true(0 == params[i].ibs || HAN_EAGER_SEGMENT <= params[i].ibs);
+        }
+    }
+    assert_true(there);
+    free(params);
 }
 
 enum { MOST_NODES = 9, HAN_RADIX = 4, SHAPE = 2 * MOST_NODES + 1 };
@@ -269,6 +288,7 @@ int main(void)
         cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
         cmocka_unit_test(test_the_order_of_segments),
+        cmocka_unit_test(test_segments_of_long_messages),
         cmocka_unit_test(test_each_shape_of_a_tree_is_a_candidate_once),
         cmocka_unit_test(test_lanes_come_first_where_they_cut_nothing),
     };

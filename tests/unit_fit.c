@@ -10,7 +10,7 @@
 static const char *const machines[] = {
     "han-machine 1\n"
     "low latency 1us overhead 2us 3us copy 6GB/s eager 4000 rendezvous 6us\n"
-    "up latency 9us overhead 4us 5us copy 1GB/s rate 25MB/s eager 63K rendezvous 90us\n"
+    "up latency 9us overhead 4us 5us copy 1GB/s rate 25MB/s eager 63K buffer 4GB/s rendezvous 90us\n"
     "memory copy 11GB/s reduce 9GB/s near 128K far 6GB/s\n"
     "cores node 2 turn 5us shared\n",
     "han-machine 1\n"
@@ -42,6 +42,7 @@ static mca_coll_han_machine_t other_than(const mca_coll_han_machine_t *machine)
     snprintf(text, sizeof(text), form, UINT64_MAX == machine->levels[HAN_LOW].at_once ? "1G" : "256",
              8000 == machine->levels[HAN_UP].eager ? "8000" : "63K");
     other = unit_machine(text);
+    other.levels[HAN_UP].buffer = machine->levels[HAN_UP].buffer;
     other.near = machine->near;
     other.far = machine->far;
     return other;

@@ -72,7 +72,7 @@ static void test_what_is_wrong(void **state)
           "\"upper\" is no record; accepted: low, up, memory, calls, cores" },
         { "han-machine 1\nup speed 3", 2,
           "\"speed\" is no field of up; accepted: latency, overhead, copy, rate, inline, request, "
-          "eager, rendezvous" },
+          "eager, buffer, rendezvous" },
         { "han-machine 1\ncores number 3", 2, "\"number\" is no field of cores; accepted: node, wake, turn, shared" },
         { "han-machine 1\nup latency 3", 2, "up latency 3; accepted: a time with its unit" },
         { "han-machine 1\nup latency -3us", 2, "up latency -3us; accepted: a time" },
@@ -164,6 +164,18 @@ static void test_rendezvous(void **state)
     assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 0)).single, UINT64_C(12887000000));
     /* the first segment, 10 + 17 + 6400, and the link for the second */
     assert_int_equal(times_of(ALONE, input, tree(ADAPT_TREE_LINEAR, 64 << 10)).single, UINT64_C(12827000000));
+}
+
+/* What comes without asking is copied once more. */
+static void test_buffer(void **state)
+{
+    static const char text[] = ALONE "up buffer 1.024GB/s\n";
+    const mca_coll_han_input_t shorter = input_of(HAN_BCAST, 2, 1, 64 << 10), longer = input_of(HAN_BCAST, 2, 1, 65537);
+    const mca_coll_han_params_t whole = tree(ADAPT_TREE_LINEAR, 0);
+
+    (void) state;
+    assert_int_equal(times_of(text, shorter, whole).single, times_of(ALONE, shorter, whole).single + 64 * 1000000);
+    assert_int_equal(times_of(text, longer, whole).single, times_of(ALONE, longer, whole).single);
 }
 
 /* All segments but the last three are answered by a message without data. */
@@ -831,6 +843,7 @@ int main(void)
         cmocka_unit_test(test_file),
         cmocka_unit_test(test_one_message),
         cmocka_unit_test(test_rendezvous),
+        cmocka_unit_test(test_buffer),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),

@@ -177,7 +177,7 @@ static void test_what_is_missing_has_its_default(void **state)
     assert_true(1 == rule->ppn.low && INT_MAX == rule->ppn.high);
     assert_true(0 == rule->bytes.low && SIZE_MAX == rule->bytes.high);
     assert_int_equal(HAN_ORDER_ANY, rule->order);
-    assert_int_equal(65536, rule->params.fs);
+    assert_int_equal(HAN_EAGER_SEGMENT, rule->params.fs);
     assert_int_equal(4, rule->params.depth);
     assert_int_equal(HAN_ADAPT, rule->params.imod);
     assert_int_equal(HAN_TUNED, rule->params.smod);

@@ -156,7 +156,9 @@ static void fit_link(mca_coll_han_machine_t *machine, const struct probes *probe
     const struct range all = long_ones(probes, level->eager), eager = { 0, level->eager };
 
     put_byte(&level->rate, sqrt(slope(probes, TUNE_STREAM, all) * slope(probes, TUNE_EXCHANGE, all)));
-    put_byte(&level->copy, slope(probes, TUNE_SEND, eager) + slope(probes, TUNE_RECV, eager));
+    /* What comes without asking is copied out of a buffer, too. */
+    put_byte(&level->copy,
+             slope(probes, TUNE_SEND, eager) + slope(probes, TUNE_RECV, eager) - (double) level->buffer / PS / KIB);
 }
 
 /* Where processors do. Inside a node short ones tell more: what is sent again and again stays in caches. */
