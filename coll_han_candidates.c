@@ -27,13 +27,8 @@ static bool is_alike(const mca_coll_han_candidates_t *what, int i)
 /* With fewer groups there are eight ranks or less: a binomial tree has as few messages behind one another. */
 enum { FEW_GROUPS = 3 };
 
-/*
- * Segments: none shorter than the first, as each costs its overhead; one that TCP sends without asking, however many
- * pieces it makes.
- */
-enum { LEAST_SEGMENT = 8 << 10, LEAST_BLOCK = HAN_EAGER_SEGMENT / 8, MANY_PIECES = 64, SEGMENT_SIZES = 8 };
-static const size_t segment_sizes[SEGMENT_SIZES]
-    = { LEAST_SEGMENT, 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10, 1 << 20 };
+/* Segments: none shorter, as each costs its overhead, but of long messages some however many pieces they make. */
+enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 64 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64, MOST_SEGMENTS = 8 };
 
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
@@ -66,20 +61,23 @@ static void add(struct list *list, mca_coll_han_params_t params)
 /* The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last. */
 static size_t next_segment(size_t segment, size_t bytes)
 {
-    for (int i = 0; i < SEGMENT_SIZES; ++i) {
-        const size_t size = segment_sizes[i];
-
-        if (segment < size && (bytes / size <= MANY_PIECES || HAN_EAGER_SEGMENT <= size)) {
-            return 2 * size <= bytes ? size : 0;
-        }
+    segment = 0 == segment ? LEAST_SEGMENT : 2 * segment;
+    while (bytes / segment > MANY_PIECES && LONG_SEGMENT > segment) {
+        segment *= 2;
     }
-    return 0;
+    return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
+}
+
+/* A segment that is a message: of 64 KB TCP would ask. */
+static size_t as_message(size_t segment)
+{
+    return LONG_SEGMENT == segment ? HAN_EAGER_SEGMENT : segment;
 }
 
 /* All of them: first those of so many bytes or more, then the others, the longest first. Returns their number. */
-static int segments_from(size_t least, size_t bytes, size_t segments[SEGMENT_SIZES])
+static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMENTS])
 {
-    size_t shorter[SEGMENT_SIZES];
+    size_t shorter[MOST_SEGMENTS];
     int count = 0, others = 0;
 
     for (size_t one = next_segment(0, bytes); 0 != one; one = next_segment(one, bytes)) {
@@ -119,7 +117,7 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
         do {
             const int lanes = most_lanes(&list->what->input, segment);
 
-            params.ibs = params.irs = segment;
+            params.ibs = params.irs = as_message(segment);
             /* Where each rank has a tree, lanes cut nothing: they come first. */
             params.lanes = many ? lanes : 1;
             add(list, params);
@@ -150,7 +148,7 @@ static void add_groups(struct list *list, mca_coll_han_params_t params)
 
         params.ibalg = params.iralg = flat[i];
         do {
-            params.ibs = params.irs = segment;
+            params.ibs = params.irs = as_message(segment);
             add(list, params);
             segment = next_segment(segment, input->bytes);
         } while (0 != segment);
@@ -198,8 +196,8 @@ static void add_pipelined(struct list *list, mca_coll_han_params_t params)
 {
     const mca_coll_han_input_t *input = &list->what->input;
     const size_t blocks = HAN_UP_ALLREDUCE == params.algorithm ? (size_t) input->nodes : 1;
-    size_t segments[SEGMENT_SIZES];
-    const int count = segments_from(blocks * LEAST_BLOCK, input->bytes, segments);
+    size_t segments[MOST_SEGMENTS];
+    const int count = segments_from(blocks * LEAST_SEGMENT, input->bytes, segments);
 
     for (int i = 0; i < count && 0 < list->what->low_count; ++i) {
         params.smod = list->what->lows[0];
@@ -207,6 +205,7 @@ static void add_pipelined(struct list *list, mca_coll_han_params_t params)
         if (HAN_UP_ALLREDUCE == params.algorithm) {
             add_up_allreduce(list, params);
         } else {
+            params.fs = as_message(segments[i]);
             add_trees_of_levels(list, params, TREES_OF_PIPELINE);
         }
     }
@@ -224,7 +223,7 @@ static void add_leaders(struct list *list, mca_coll_han_params_t params)
         }
         params.ibalg = params.iralg = trees[i].kind;
         do {
-            params.ibs = params.irs = segment;
+            params.ibs = params.irs = as_message(segment);
             add(list, params);
             segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes) : 0;
         } while (0 != segment);

@@ -155,7 +155,7 @@ static void test_the_order_of_segments(void **state)
 {
     static const size_t along_trees[] = { 0, 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10 };
     static const size_t pipelined[] = { 16 << 10, 32 << 10, HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10 };
-    static const size_t in_blocks[] = { HAN_EAGER_SEGMENT, 128 << 10, 256 << 10, 512 << 10, 32 << 10, 16 << 10 };
+    static const size_t in_blocks[] = { 64 << 10, 128 << 10, 256 << 10, 512 << 10, 32 << 10, 16 << 10 };
 
     (void) state;
     check_segments(HAN_BCAST, HAN_TREE, 8, along_trees, 7);
