@@ -195,14 +195,15 @@ static void add_simple(struct list *list, mca_coll_han_params_t params)
 static void add_pipelined(struct list *list, mca_coll_han_params_t params)
 {
     const mca_coll_han_input_t *input = &list->what->input;
-    const size_t blocks = HAN_UP_ALLREDUCE == params.algorithm ? (size_t) input->nodes : 1;
+    const bool in_blocks = HAN_UP_ALLREDUCE == params.algorithm;
+    const size_t least = in_blocks ? (size_t) input->nodes * LEAST_SEGMENT : LEAST_SEGMENT;
     size_t segments[MOST_SEGMENTS];
-    const int count = segments_from(blocks * LEAST_SEGMENT, input->bytes, segments);
+    const int count = 0 < list->what->low_count ? segments_from(least, input->bytes, segments) : 0;
 
-    for (int i = 0; i < count && 0 < list->what->low_count; ++i) {
+    for (int i = 0; i < count; ++i) {
         params.smod = list->what->lows[0];
-        params.fs = segments[i];
-        if (HAN_UP_ALLREDUCE == params.algorithm) {
+        if (in_blocks) {
+            params.fs = segments[i];
             add_up_allreduce(list, params);
         } else {
             params.fs = as_message(segments[i]);

@@ -27,7 +27,7 @@ typedef struct mca_coll_han_machine_level_t {
     uint64_t at_once;    /**< bytes up to which a message has left when its sender's call ends, */
     uint64_t request;    /**< and the work of both together, where it takes a request */
     uint64_t eager;      /**< bytes up to which a message goes without asking, */
-    uint64_t buffer;     /**< a copy more, from where it was received then, */
+    uint64_t buffer;     /**< and of such a message the copy out of the buffer that it was received into; 0: none, */
     uint64_t rendezvous; /**< and the work of both together, where it asks */
 } mca_coll_han_machine_level_t;
 
