@@ -58,11 +58,15 @@ static void add(struct list *list, mca_coll_han_params_t params)
     list->params[list->count++] = params;
 }
 
-/* The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last. */
-static size_t next_segment(size_t segment, size_t bytes)
+/*
+ * The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last.
+ *
+ * part: of the bytes, in few pieces: a lane's
+ */
+static size_t next_segment(size_t segment, size_t bytes, size_t part)
 {
     segment = 0 == segment ? LEAST_SEGMENT : 2 * segment;
-    while (bytes / segment > MANY_PIECES && LONG_SEGMENT > segment) {
+    while (part / segment > MANY_PIECES && LONG_SEGMENT > segment) {
         segment *= 2;
     }
     return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
@@ -71,7 +75,7 @@ static size_t next_segment(size_t segment, size_t bytes)
 /* A segment that is a message: of 64 KB TCP would ask. */
 static size_t as_message(size_t segment)
 {
-    return LONG_SEGMENT == segment ? HAN_EAGER_SEGMENT : segment;
+    return (64 << 10) == segment ? HAN_EAGER_SEGMENT : segment;
 }
 
 /* All of them: first those of so many bytes or more, then the others, the longest first. Returns their number. */
@@ -80,7 +84,7 @@ static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMEN
     size_t shorter[MOST_SEGMENTS];
     int count = 0, others = 0;
 
-    for (size_t one = next_segment(0, bytes); 0 != one; one = next_segment(one, bytes)) {
+    for (size_t one = next_segment(0, bytes, bytes); 0 != one; one = next_segment(one, bytes, bytes)) {
         if (least <= one) {
             segments[count++] = one;
         } else {
@@ -96,16 +100,41 @@ static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMEN
 /* As many lanes as a node has ranks, up to four; of what is not cut there is one. */
 static int most_lanes(const mca_coll_han_input_t *input, size_t segment)
 {
-    if (HAN_BCAST == input->collective || HAN_BARRIER == input->collective
-        || (0 == segment && (HAN_REDUCE == input->collective || HAN_ALLREDUCE == input->collective))) {
+    if (HAN_BARRIER == input->collective
+        || (0 == segment
+            && (HAN_BCAST == input->collective || HAN_REDUCE == input->collective
+                || HAN_ALLREDUCE == input->collective))) {
         return 1;
     }
     return input->ppn < 4 ? input->ppn : 4;
 }
 
+/* A tree in one lane, and in several. Where each rank has a tree, these cut nothing, and come first. */
+static void add_lanes(struct list *list, mca_coll_han_params_t params, int lanes, bool many)
+{
+    params.lanes = many ? lanes : 1;
+    add(list, params);
+    if (1 < lanes) {
+        params.lanes = many ? 1 : lanes;
+        add(list, params);
+    }
+}
+
+/* What a lane has of a long message may be cut as a message of its own, for so many pieces go along its tree. */
+static void add_short_lanes(struct list *list, mca_coll_han_params_t params, size_t bytes, size_t least)
+{
+    params.lanes = most_lanes(&list->what->input, bytes);
+    for (size_t part = bytes / (size_t) params.lanes, segment = next_segment(0, bytes, part); segment < least;
+         segment = next_segment(segment, bytes, part)) {
+        params.ibs = params.irs = segment;
+        add(list, params);
+    }
+}
+
 static void add_trees(struct list *list, mca_coll_han_params_t params, int count, size_t bytes)
 {
-    const bool many = 1 < most_lanes(&list->what->input, 0);
+    const mca_coll_han_input_t *input = &list->what->input;
+    const bool many = 1 < most_lanes(input, 0);
 
     for (int i = 0; i < count; ++i) {
         size_t segment = 0;
@@ -115,18 +144,13 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
         }
         params.ibalg = params.iralg = trees[i].kind;
         do {
-            const int lanes = most_lanes(&list->what->input, segment);
-
             params.ibs = params.irs = as_message(segment);
-            /* Where each rank has a tree, lanes cut nothing: they come first. */
-            params.lanes = many ? lanes : 1;
-            add(list, params);
-            if (1 < lanes) {
-                params.lanes = many ? 1 : lanes;
-                add(list, params);
-            }
-            segment = next_segment(segment, bytes);
+            add_lanes(list, params, most_lanes(input, segment), many);
+            segment = next_segment(segment, bytes, bytes);
         } while (0 != segment);
+        if (HAN_TREE == params.algorithm && !many && HAN_LONG_MESSAGE <= bytes) {
+            add_short_lanes(list, params, bytes, next_segment(0, bytes, bytes));
+        }
     }
 }
 
@@ -150,7 +174,7 @@ static void add_groups(struct list *list, mca_coll_han_params_t params)
         do {
             params.ibs = params.irs = as_message(segment);
             add(list, params);
-            segment = next_segment(segment, input->bytes);
+            segment = next_segment(segment, input->bytes, input->bytes);
         } while (0 != segment);
     }
 }
@@ -226,7 +250,7 @@ static void add_leaders(struct list *list, mca_coll_han_params_t params)
         do {
             params.ibs = params.irs = as_message(segment);
             add(list, params);
-            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes) : 0;
+            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes, input->bytes) : 0;
         } while (0 != segment);
     }
 }

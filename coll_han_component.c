@@ -83,7 +83,7 @@ static int register_algorithm(mca_coll_han_collective_t id, int *storage)
 enum { SEGMENTS = 1, MODULES = 2, LANES = 4, GROUPS = 8 };
 
 static const int settable[HAN_COLLECTIVE_COUNT] = {
-    [HAN_BCAST] = SEGMENTS | MODULES | GROUPS,
+    [HAN_BCAST] = SEGMENTS | MODULES | LANES | GROUPS,
     [HAN_REDUCE] = SEGMENTS | MODULES | LANES | GROUPS,
     [HAN_ALLREDUCE] = SEGMENTS | MODULES | LANES | GROUPS,
     [HAN_BARRIER] = MODULES,

@@ -304,13 +304,10 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     }
 }
 
-/*
- * As many lanes as a node has ranks, and as trees can be kept. A message is cut into blocks for them only where it is
- * reduced; where each rank has a block, there is nothing to cut.
- */
+/* As many lanes as a node has ranks, and as trees can be kept. A message is cut into a block for each. */
 static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
 {
-    if (HAN_BCAST == input->collective || HAN_BARRIER == input->collective) {
+    if (HAN_BARRIER == input->collective) {
         return 1;
     }
     lanes = lanes < input->ppn ? lanes : input->ppn;

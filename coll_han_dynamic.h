@@ -106,6 +106,9 @@ enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
  */
 enum { HAN_EAGER_SEGMENT = 60 << 10 };
 
+/** A message that takes long, so that a rank may be late meanwhile: then another lane of its node uses the link. */
+enum { HAN_LONG_MESSAGE = 2 << 20 };
+
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 
@@ -140,7 +143,7 @@ typedef struct mca_coll_han_params_t {
     size_t ibs;                       /**< segment size along ibalg; 0: whole segments */
     size_t irs;                       /**< segment size along iralg; 0: whole segments */
     mca_coll_adapt_tree_kind_t sbalg; /**< tree inside a node, of algorithm tree; ADAPT_TREE_AUTO: by ranks of a node */
-    int lanes;                        /**< of trees and rings of a reduction: ranks of a node that share its links */
+    int lanes;                        /**< of trees and rings: ranks of a node that share its links, each with a part of the message */
     int groups;                       /**< of algorithm groups; 0: about as many as each has ranks */
     const char *why;                  /**< the rule, as text */
 } mca_coll_han_params_t;

@@ -320,6 +320,27 @@ static uint64_t in_lanes(uint64_t leading, uint64_t low, uint64_t lanes)
  */
 enum { UNANSWERED = 3 };
 
+/* Not by many trees at once, where a rank that waits for one has work for others. */
+static bool has_one_tree(const struct call *call)
+{
+    return HAN_RING != call->params->algorithm && HAN_UP_ALLREDUCE != call->params->algorithm
+           && !mca_coll_han_is_of_blocks(call->input->collective) && !mca_coll_han_is_scan(call->input->collective);
+}
+
+/*
+ * What a link does not carry in so long a time. While a leader is late, for the system lets something else run, there
+ * is nothing for it: for so small a part of a call's time, it is assumed, where that is a tenth of a second; in shorter
+ * ones that happens seldom. A link of several lanes has the others'; where a node has one rank, so it is by all
+ * algorithms.
+ */
+static uint64_t idle(const struct call *call, uint64_t lanes, uint64_t time)
+{
+    enum { LATE = 16 };
+    const uint64_t tenth = UINT64_C(100000000000);
+
+    return has_one_tree(call) && 1 < call->ppn && tenth <= time ? time / LATE / lanes : 0;
+}
+
 /*
  * A message along a tree of leaders, in segments, and from each leader to its group, or the other way round; `then` is
  * what a receiver does with each KiB. Once the first segment is through, each of the others costs what the busiest rank
@@ -335,6 +356,8 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, trees->at, piece, then);
     const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, trees->at, 0, 0);
     const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
+    /* Where ranks share cores, each finds the next of these when its turn comes. */
+    const uint64_t turns = has_one_tree(call) && 1 < per_core(call) ? times(call->ranks, call->machine->turn) : 0;
     const uint64_t lanes = min(trees->lanes, pieces);
     const uint64_t rank = in_lanes(busiest_of(trees, up, low), low, lanes);
     const uint64_t answers = times(answered, in_lanes(busiest_of(trees, answer_up, answer_low), answer_low, lanes));
@@ -342,18 +365,22 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
      * other. */
     const uint64_t asked = 1 == pieces && call->machine->levels[HAN_UP].eager < piece && 0 < leaders->inner;
     const uint64_t link = sum(times(max(leaders->root, leaders->inner + asked), wire), times(group->root, low_wire));
-    const uint64_t first
-        = sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), times(leaders->turns, max(up / 2, wire)));
+    const uint64_t idling = idle(call, lanes, times(pieces, link));
+    /* Those of all lanes begin at once: they share the links of those who pass them on. */
+    const uint64_t shared = 0 < leaders->depth ? times(times(leaders->depth - 1, lanes - 1), wire) : 0;
+    const uint64_t first = sum(sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), shared),
+                               times(leaders->turns, max(up / 2, wire)));
     const uint64_t last = sum(times(group->depth, flight_of(call, trees->at, piece, then)),
                               times(group->turns, max(low / 2, low_wire)));
 
     return (struct cost){
-        .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), times(pieces - 1, link))),
+        .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), sum(times(pieces - 1, link), idling))),
         .hops = leaders->depth + group->depth,
-        .work = sum(times(pieces, sum(times(trees->groups - 1, up), times(trees->members, low))),
-                    times(answered, sum(times(trees->groups - 1, answer_up), times(trees->members, answer_low)))),
+        .work
+        = sum(times(pieces, sum(times(trees->groups - 1, up), times(trees->members, low))),
+              times(answered, sum(sum(times(trees->groups - 1, answer_up), times(trees->members, answer_low)), turns))),
         .rank = sum(times(pieces, rank), answers),
-        .link = times(pieces, link),
+        .link = sum(times(pieces, link), idling),
     };
 }
 
@@ -508,16 +535,17 @@ static struct cost among_all_leaders(const struct call *call, uint64_t bytes, ui
 }
 
 /* Levels overlap, from segment to segment: for each one more, who is done with the one before waits for it. */
-static struct cost overlapped(struct cost up, struct cost low, uint64_t segments)
+static struct cost overlapped(const struct call *call, struct cost up, struct cost low, uint64_t segments)
 {
     const struct cost once = both(up, low);
+    const uint64_t others = segments - 1, link = times(segments, once.link), idling = idle(call, 1, link);
 
     return (struct cost){
-        .path = sum(once.path, times(segments - 1, max(once.rank, once.link))),
-        .hops = once.hops + segments - 1,
+        .path = sum(once.path, max(times(others, once.rank), sum(times(others, once.link), idling))),
+        .hops = once.hops + others,
         .work = times(segments, once.work),
         .rank = times(segments, once.rank),
-        .link = times(segments, once.link),
+        .link = sum(link, idling),
     };
 }
 
@@ -592,15 +620,15 @@ static struct cost by_levels(const struct call *call)
     struct cost up, low;
 
     if (HAN_BCAST == call->input->collective) {
-        return overlapped(between_nodes(call, segment, 0), inside_nodes(call, segment, 0), segments);
+        return overlapped(call, between_nodes(call, segment, 0), inside_nodes(call, segment, 0), segments);
     }
     if (HAN_REDUCE == call->input->collective) {
-        return overlapped(between_nodes(call, segment, reduce), inside_nodes(call, segment, reduce), segments);
+        return overlapped(call, between_nodes(call, segment, reduce), inside_nodes(call, segment, reduce), segments);
     }
     low = both(inside_nodes(call, segment, reduce), inside_nodes(call, segment, 0));
     up = HAN_UP_ALLREDUCE == algorithm ? among_all_leaders(call, segment, reduce)
                                        : both(between_nodes(call, segment, reduce), between_nodes(call, segment, 0));
-    return overlapped(up, low, segments);
+    return overlapped(call, up, low, segments);
 }
 
 /* ---- the collectives ---- */
@@ -688,7 +716,7 @@ static struct cost scanned(const struct call *call)
     }
     if (1 < pieces) {
         cost = both(cost, messages(call, HAN_UP, piece, then, others, 2, others, of_node));
-        return overlapped(cost, (struct cost){ 0 }, pieces);
+        return overlapped(call, cost, (struct cost){ 0 }, pieces);
     }
     if (HAN_FEW_LEADERS >= leaders) {
         return both(cost, messages(call, HAN_UP, piece, then, times(leaders, others) / 2, others, 1, others));

@@ -281,7 +281,7 @@ typedef struct mca_coll_adapt_op_t {
     _Atomic int rc;                    /**< in the first one: the first error of any */
     mca_coll_adapt_core_t core;
     bool core_made;
-    bool packed; /**< the message passes through packing */
+    bool packed; /**< the message passes through packing, segment by segment, or as a whole where it is aside */
     ompi_communicator_t *comm;
     int tag; /**< of both halves: in a tree, what one rank sends to another is of one half */
     /* The message: packed bytes (bcast) or elements (reductions). */
@@ -297,9 +297,10 @@ typedef struct mca_coll_adapt_op_t {
     char *slots;
     coll_room_t slot;
     size_t stash; /**< first of a window of slots for own contributions; 0: there is none */
-    /* A result that waits until the whole collective is over. */
-    char *aside;  /**< its memory, to which rbuf leads; NULL: it is where it belongs */
-    void *result; /**< where it belongs */
+    /* A result that waits until the whole collective is over; of a broadcast in blocks, in the first one, the message. */
+    char *aside;        /**< its memory, to which rbuf leads; NULL: it is where it belongs */
+    size_t aside_bytes; /**< of a message that is packed there */
+    void *result;       /**< where it belongs */
     coll_packing_t packing;
 } mca_coll_adapt_op_t;
 

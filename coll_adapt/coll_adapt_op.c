@@ -145,12 +145,21 @@ static bool copy_units(const mca_coll_adapt_op_t *op, size_t units, void *target
     return 0 <= ompi_datatype_copy_content_same_ddt(op->datatype, (int32_t) units, target, (char *) source);
 }
 
-/* All operands have been used: results may go where these were. */
+/* Of a reduction all operands have been used: its result may go where these were. Of a broadcast all blocks are here.
+ */
+static int put_result(mca_coll_adapt_op_t *op)
+{
+    if (op->packed) {
+        return is_root(op) ? OMPI_SUCCESS : coll_packing_unpack(&op->packing, op->aside, op->aside_bytes);
+    }
+    return copy_units(op, op->count, op->result, op->rbuf) ? OMPI_SUCCESS : OMPI_ERROR;
+}
+
 static void put_results(mca_coll_adapt_op_t *first)
 {
     for (mca_coll_adapt_op_t *op = first; NULL != op && OMPI_SUCCESS == first->rc; op = op->next) {
-        if (NULL != op->aside && !copy_units(op, op->count, op->result, op->rbuf)) {
-            first->rc = OMPI_ERROR;
+        if (NULL != op->aside) {
+            first->rc = put_result(op);
         }
     }
 }
@@ -625,7 +634,7 @@ static int make_one(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_
     return OMPI_SUCCESS;
 }
 
-/* The part of a reduction that is a block: whole elements. */
+/* The part of a call that is a block: whole elements. */
 static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int block, int blocks)
 {
     const size_t first
@@ -642,6 +651,45 @@ static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int b
         part.sbuf = (const char *) call->sbuf + (ptrdiff_t) first * extent;
     }
     return part;
+}
+
+/*
+ * A broadcast that is cut into blocks, as bytes: ranks may describe its message by other types, but have one number of
+ * packed bytes. What has gaps is packed aside as a whole, for of one message no two blocks are unpacked at a time.
+ *
+ * aside: that memory, in which it is then; NULL: data have no gaps
+ */
+static int make_bytes(mca_coll_adapt_call_t *call, char **aside)
+{
+    const opal_datatype_t *type = &call->datatype->super;
+    const size_t bytes = mca_coll_adapt_call_bytes(call);
+
+    if (0 == bytes || opal_datatype_is_contiguous_memory_layout(type, 1 < call->count ? 2 : 1)) {
+        call->rbuf = (char *) call->rbuf + type->true_lb;
+    } else {
+        call->rbuf = *aside = mca_coll_adapt_memory.take(bytes);
+        if (NULL == *aside) {
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    call->count = bytes;
+    call->datatype = MPI_BYTE;
+    return OMPI_SUCCESS;
+}
+
+/* From here on the first of the blocks packs or unpacks the message aside, in that memory. */
+static int hold_aside(mca_coll_adapt_op_t *first, const mca_coll_adapt_call_t *call, char *aside)
+{
+    int rc;
+
+    OBJ_RELEASE(first->datatype);
+    first->datatype = call->datatype;
+    OBJ_RETAIN(first->datatype);
+    first->aside = aside;
+    first->aside_bytes = mca_coll_adapt_call_bytes(call);
+    rc = coll_packing_open(&first->packing, first->datatype, call->count, call->rbuf, is_root(first));
+    first->packed = OMPI_SUCCESS == rc;
+    return rc;
 }
 
 /* How many operations a call takes: one for each of several calls, or for each of several trees. */
@@ -664,25 +712,46 @@ static int op_make(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t
     const int parts = tags->count;
     const bool blocks = NULL == call->next && 1 < parts;
     mca_coll_adapt_op_t *first = NULL, **last = &first;
+    mca_coll_adapt_call_t whole = *call;
+    const mca_coll_adapt_call_t *one = call;
+    char *aside = NULL;
+    int rc = blocks && ADAPT_BCAST == call->collective ? make_bytes(&whole, &aside) : OMPI_SUCCESS;
 
-    for (int i = 0; i < parts; ++i) {
-        const mca_coll_adapt_call_t part = blocks ? block_call(call, i, parts) : *call;
-        const int rc = make_one(&part, how, i, ADAPT_PERSISTENT == tags->form, last);
+    for (int i = 0; i < parts && OMPI_SUCCESS == rc; ++i) {
+        const mca_coll_adapt_call_t part = blocks ? block_call(&whole, i, parts) : *one;
 
-        if (OMPI_SUCCESS != rc) {
-            if (NULL != first) {
-                OBJ_RELEASE(first);
-            }
-            return rc;
+        rc = make_one(&part, how, i, ADAPT_PERSISTENT == tags->form, last);
+        if (OMPI_SUCCESS == rc) {
+            (*last)->first = first;
+            (*last)->tag = tags->first + i;
+            last = &(*last)->next;
+            one = blocks ? one : one->next;
         }
-        (*last)->first = first;
-        (*last)->tag = tags->first + i;
-        last = &(*last)->next;
-        call = blocks ? call : call->next;
+    }
+    if (OMPI_SUCCESS == rc && NULL != aside) {
+        rc = hold_aside(first, call, aside);
+        aside = NULL;
+    }
+    if (OMPI_SUCCESS != rc) {
+        mca_coll_adapt_memory.give(aside);
+        if (NULL != first) {
+            OBJ_RELEASE(first);
+        }
+        return rc;
     }
     first->tags = *tags;
     *made = first;
     return OMPI_SUCCESS;
+}
+
+/* A root that cannot pack takes part without data. */
+static void pack_aside(mca_coll_adapt_op_t *first)
+{
+    const int rc = coll_packing_pack(&first->packing, first->aside, first->aside_bytes);
+
+    for (mca_coll_adapt_op_t *op = first; NULL != op; op = op->next) {
+        op->core.task.rc = rc;
+    }
 }
 
 static void op_start(mca_coll_adapt_op_t *first)
@@ -693,13 +762,16 @@ static void op_start(mca_coll_adapt_op_t *first)
     first->pending = 0;
     for (op = first; NULL != op; op = op->next) {
         ++first->pending;
+        if (op->packed) {
+            coll_packing_rewind(&op->packing);
+        }
+    }
+    if (first->packed && NULL != first->aside && is_root(first)) {
+        pack_aside(first);
     }
     /* With the last one started all may be over, and gone. */
     for (op = first; NULL != op; op = next) {
         next = op->next;
-        if (op->packed) {
-            coll_packing_rewind(&op->packing);
-        }
         mca_coll_adapt_core_start(&op->core);
     }
 }

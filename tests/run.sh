@@ -91,6 +91,7 @@ fault 11441, short last segment     | usual       | 4,4,4,4 | slot |            
 fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_up_module 7 --mca coll_han_bcast_low_module 7 | mpi_faults --module
 fault 11794, errors of inner calls  | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
 fault 1763, one signature           | usual       | 4,4,4,4 | slot |                                          | mpi_faults --signature
+fault 1763, one signature, in lanes | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_bcast_lanes 3 --mca coll_han_bcast_segsize 1000 | mpi_faults --signature
 fault, first call on communicator   | usual       | 4,4,4,4 | slot |                                          | mpi_faults --first
 fault, uneven nodes                 | usual       | 5,3,4,1 | node | --mca coll_han_machine HERE/cluster.machine | mpi_faults --wire
 an own block that does not fit      | usual       | 2,2,2,2 | slot |                                          | mpi_faults --truncated

@@ -231,9 +231,11 @@ test_all_written() {                # test_all_written [mpirun option]... <TABLE
 }
 
 test_each_written() {
-    test_all_written --mca coll_han_machine none --mca coll_han_start 1000000 <<'END'
+    printf '%s\n' 'han-rules 1' 'bcast nodes=* ppn=* bytes=64K- : algorithm=pipeline smod=solo' >"$tmp/levels.rules"
+    test_all_written --mca coll_han_machine none --mca coll_han_start 1000000 \
+        --mca coll_han_dynamic_rules_filename "$tmp/levels.rules" <<'END'
 coll_han_verbose=2 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree.*\(it is not used often enough for levels\)
-coll_han_start=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: pipeline.*\(the cost model\)
+coll_han_start=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: pipeline.*levels.rules:2: bcast
 coll_han_bcast_algorithm=0 MPI_COMM_WORLD .*: bcast, 100000 bytes: fallback \(algorithm set by the user\)
 coll_han_reproducible=1 allreduce, 100000 bytes: fallback \(results are to be reproducible\)
 coll_han_reproducible=0 allreduce, 100000 bytes: tree.*\(the cost model\)

@@ -238,21 +238,32 @@ static void test_each_shape_of_a_tree_is_a_candidate_once(void **state)
     }
 }
 
-/* Of what is alike the first is chosen: lanes, where each rank has a tree, and one lane, where a message would be cut.
+/*
+ * Of what is alike the first is chosen: lanes, where each rank has a tree, and one lane, where a message would be cut.
+ * Of a long message lanes have shorter segments, too.
  */
 static void test_lanes_come_first_where_they_cut_nothing(void **state)
 {
     static const struct {
         mca_coll_han_collective_t collective;
+        size_t bytes;
         const char *first, *second;
-    } rows[] = { { HAN_ALLGATHER, "tree ibalg=linear ibs=32768 lanes=4", "tree ibalg=linear ibs=32768" },
-                 { HAN_REDUCE_SCATTER, "tree iralg=linear irs=32768 lanes=4", "tree iralg=linear irs=32768" },
-                 { HAN_REDUCE, "tree iralg=linear irs=32768", "tree iralg=linear irs=32768 lanes=4" },
-                 { HAN_ALLREDUCE, "ring ibalg=linear ibs=16384", "ring ibalg=linear ibs=16384 lanes=4" } };
+    } rows[] = {
+        { HAN_ALLGATHER, 128 << 10, "tree ibalg=linear ibs=32768 lanes=4", "tree ibalg=linear ibs=32768" },
+        { HAN_REDUCE_SCATTER, 128 << 10, "tree iralg=linear irs=32768 lanes=4", "tree iralg=linear irs=32768" },
+        { HAN_BCAST, 128 << 10, "tree ibalg=linear ibs=32768", "tree ibalg=linear ibs=32768 lanes=4" },
+        { HAN_REDUCE, 128 << 10, "tree iralg=linear irs=32768", "tree iralg=linear irs=32768 lanes=4" },
+        { HAN_ALLREDUCE, 128 << 10, "ring ibalg=linear ibs=16384", "ring ibalg=linear ibs=16384 lanes=4" },
+        { HAN_BCAST, 4 << 20, "tree ibalg=linear ibs=16384 lanes=4", "tree ibalg=linear ibs=32768 lanes=4" },
+        { HAN_BCAST, 4 << 20, "tree ibalg=linear ibs=61440", "tree ibalg=linear ibs=61440 lanes=4" },
+        { HAN_REDUCE, 4 << 20, "tree iralg=linear irs=16384 lanes=4", "tree iralg=linear irs=32768 lanes=4" },
+        { HAN_ALLREDUCE, 4 << 20, "tree ibalg=linear ibs=16384 lanes=4", "tree ibalg=linear ibs=32768 lanes=4" },
+        { HAN_ALLGATHER, 4 << 20, "tree ibalg=linear ibs=61440 lanes=4", "tree ibalg=linear ibs=61440" },
+    };
 
     (void) state;
     for (size_t row = 0; row < sizeof(rows) / sizeof(rows[0]); ++row) {
-        const mca_coll_han_candidates_t what = candidates_for(rows[row].collective, 4, 4, 128 << 10);
+        const mca_coll_han_candidates_t what = candidates_for(rows[row].collective, 4, 4, rows[row].bytes);
         mca_coll_han_params_t *params;
         const long count = mca_coll_han_candidates_make(&what, &params);
         char text[HAN_CANDIDATE_TEXT] = "";

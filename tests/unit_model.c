@@ -350,6 +350,47 @@ static void test_lanes(void **state)
     assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 25000000 / 2 + 13000000 / 2);
 }
 
+/* Two ranks pass a chain's segments on, each of 10 us on the link: those of the second lane lie before the first. */
+static void test_lanes_share_links(void **state)
+{
+    const mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 4, 2, 64 << 10);
+    mca_coll_han_params_t params = tree(ADAPT_TREE_PIPELINE, 1 << 10);
+    const uint64_t wire = machine.levels[HAN_UP].rate;
+    mca_coll_han_times_t one, two;
+
+    (void) state;
+    one = mca_coll_han_predict(&machine, &input, &params);
+    params.lanes = 2;
+    two = mca_coll_han_predict(&machine, &input, &params);
+    assert_int_equal(64 * wire, one.row);
+    assert_int_equal(64 * wire, two.row);
+    assert_int_equal(one.single + 2 * wire, two.single);
+}
+
+/*
+ * In a call of a tenth of a second a link has nothing to carry for a sixteenth of the time, that of two lanes for half
+ * of that; in a shorter one, where a node has one rank, and where each rank has a tree, it always has.
+ */
+static void test_a_late_leader(void **state)
+{
+    enum { PIECES = 1000 };
+    const mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const uint64_t wire = machine.levels[HAN_UP].rate;
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 4, 2, PIECES << 10),
+                               shorter = input_of(HAN_BCAST, 4, 2, (PIECES - 1) << 10),
+                               alone = input_of(HAN_BCAST, 4, 1, PIECES << 10);
+    mca_coll_han_params_t params = tree(ADAPT_TREE_PIPELINE, 1 << 10);
+
+    (void) state;
+    assert_int_equal(UINT64_C(100000000000), PIECES * wire);
+    assert_int_equal(PIECES * (wire + wire / 16), mca_coll_han_predict(&machine, &input, &params).row);
+    assert_int_equal((PIECES - 1) * wire, mca_coll_han_predict(&machine, &shorter, &params).row);
+    assert_int_equal(PIECES * wire, mca_coll_han_predict(&machine, &alone, &params).row);
+    params.lanes = 2;
+    assert_int_equal(PIECES * (wire + wire / 32), mca_coll_han_predict(&machine, &input, &params).row);
+}
+
 /* Where eight ranks share a core, they take two turns a call of SOLO together, else none. */
 static void test_turns_for_solo(void **state)
 {
@@ -854,6 +895,8 @@ int main(void)
         cmocka_unit_test(test_ranks_that_share_cores),
         cmocka_unit_test(test_work_of_a_shared_core),
         cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_lanes_share_links),
+        cmocka_unit_test(test_a_late_leader),
         cmocka_unit_test(test_turns_for_solo),
         cmocka_unit_test(test_blocks_by_levels),
         cmocka_unit_test(test_caches_that_ranks_share),

@@ -1081,10 +1081,13 @@ static void test_lanes_are_limited_by_what_is_there(void **state)
     mca_coll_han_input_t input = input_of(4, 3, 1 << 20);
 
     (void) state;
-    assert_int_equal(1, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
+    assert_int_equal(3, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
     input.collective = HAN_REDUCE;
     assert_int_equal(
         3, decide("reduce nodes=4 ppn=4 bytes=* : algorithm=tree lanes=8", &input, &mca_coll_han_unset).lanes);
+    input.collective = HAN_BARRIER;
+    assert_int_equal(
+        1, decide("barrier nodes=4 ppn=4 bytes=* : algorithm=tree lanes=8", &input, &mca_coll_han_unset).lanes);
 }
 
 int main(void)
