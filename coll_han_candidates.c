@@ -100,7 +100,7 @@ static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMEN
 /* As many lanes as a node has ranks, up to four; of what is not cut there is one. */
 static int most_lanes(const mca_coll_han_input_t *input, size_t segment)
 {
-    if (HAN_BARRIER == input->collective
+    if (!mca_coll_han_has_lanes(input)
         || (0 == segment
             && (HAN_BCAST == input->collective || HAN_REDUCE == input->collective
                 || HAN_ALLREDUCE == input->collective))) {

@@ -304,10 +304,15 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     }
 }
 
+bool mca_coll_han_has_lanes(const mca_coll_han_input_t *input)
+{
+    return HAN_BARRIER != input->collective && (HAN_BCAST != input->collective || HAN_MOST_MEMORY >= input->bytes);
+}
+
 /* As many lanes as a node has ranks, and as trees can be kept. A message is cut into a block for each. */
 static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
 {
-    if (HAN_BARRIER == input->collective) {
+    if (!mca_coll_han_has_lanes(input)) {
         return 1;
     }
     lanes = lanes < input->ppn ? lanes : input->ppn;

@@ -198,6 +198,10 @@ bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
 /** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);
 
+/** Whether its trees may have lanes. Of a bcast the part of a lane is bytes, for which a rank whose data have gaps packs
+ * all of them: that is done with up to HAN_MOST_MEMORY. */
+bool mca_coll_han_has_lanes(const mca_coll_han_input_t *input);
+
 /** Whether the leaders of its algorithm leaders make a tree, that of ibalg: linear, or else binomial. */
 bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective);
 

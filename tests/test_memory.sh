@@ -101,6 +101,16 @@ wide() {
     went_on
 }
 
+# A broadcast in lanes, where data with gaps are packed as a whole.
+in_lanes() {
+    local number status
+    number=$(sed -n 's/ bcast blocking$//p' "$tmp/kinds")
+    (
+        export OMPI_MCA_coll_han_bcast_{algorithm=tree,lanes=2,segsize=1000}
+        each_fails 1 --only "$number" --victim $OTHER --units $SHORT --later
+    )
+}
+
 # By HAN's own choice, and where leaders are asked for, who would take whole blocks.
 gaps() {
     local status
@@ -164,6 +174,7 @@ some_lines() {
     line "a level that one rank does not get" level_fails
     line "elements with gaps" gaps
     line "elements that are cut" wide
+    line "bcast in lanes" in_lanes
 }
 
 all_lines() {
@@ -183,6 +194,7 @@ all_lines() {
     line "a level that one rank does not get" level_fails
     line "elements with gaps" gaps
     line "elements that are cut" wide
+    line "bcast in lanes" in_lanes
 }
 
 clean_up() {

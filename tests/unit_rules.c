@@ -1082,6 +1082,10 @@ static void test_lanes_are_limited_by_what_is_there(void **state)
 
     (void) state;
     assert_int_equal(3, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
+    input.bytes = HAN_MOST_MEMORY;
+    assert_int_equal(3, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
+    input.bytes = HAN_MOST_MEMORY + 1;
+    assert_int_equal(1, decide(LINE " lanes=8", &input, &mca_coll_han_unset).lanes);
     input.collective = HAN_REDUCE;
     assert_int_equal(
         3, decide("reduce nodes=4 ppn=4 bytes=* : algorithm=tree lanes=8", &input, &mca_coll_han_unset).lanes);
