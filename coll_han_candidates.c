@@ -30,6 +30,9 @@ enum { FEW_GROUPS = 3 };
 /* Segments: none shorter, as each costs its overhead, but of long messages some however many pieces they make. */
 enum { LEAST_SEGMENT = 8 << 10, LONG_SEGMENT = 64 << 10, MOST_SEGMENT = 1 << 20, MANY_PIECES = 64, MOST_SEGMENTS = 8 };
 
+/* A message of which each lane has many of the shortest segments. */
+enum { LONG_MESSAGE = 2 << 20 };
+
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
     = { HAN_FALLBACK, HAN_TREE,   HAN_RING,     HAN_GROUPS,      HAN_EXCHANGE,
@@ -58,15 +61,11 @@ static void add(struct list *list, mca_coll_han_params_t params)
     list->params[list->count++] = params;
 }
 
-/*
- * The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last.
- *
- * part: of the bytes, in few pieces: a lane's
- */
-static size_t next_segment(size_t segment, size_t bytes, size_t part)
+/* The size that comes after this one, of segments of so many bytes; 0 before the first, and behind the last. */
+static size_t next_segment(size_t segment, size_t bytes)
 {
     segment = 0 == segment ? LEAST_SEGMENT : 2 * segment;
-    while (part / segment > MANY_PIECES && LONG_SEGMENT > segment) {
+    while (bytes / segment > MANY_PIECES && LONG_SEGMENT > segment) {
         segment *= 2;
     }
     return segment <= MOST_SEGMENT && 2 * segment <= bytes ? segment : 0;
@@ -75,7 +74,7 @@ static size_t next_segment(size_t segment, size_t bytes, size_t part)
 /* A segment that is a message: of 64 KB TCP would ask. */
 static size_t as_message(size_t segment)
 {
-    return (64 << 10) == segment ? HAN_EAGER_SEGMENT : segment;
+    return LONG_SEGMENT == segment ? HAN_EAGER_SEGMENT : segment;
 }
 
 /* All of them: first those of so many bytes or more, then the others, the longest first. Returns their number. */
@@ -84,7 +83,7 @@ static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMEN
     size_t shorter[MOST_SEGMENTS];
     int count = 0, others = 0;
 
-    for (size_t one = next_segment(0, bytes, bytes); 0 != one; one = next_segment(one, bytes, bytes)) {
+    for (size_t one = next_segment(0, bytes); 0 != one; one = next_segment(one, bytes)) {
         if (least <= one) {
             segments[count++] = one;
         } else {
@@ -121,11 +120,12 @@ static void add_lanes(struct list *list, mca_coll_han_params_t params, int lanes
 }
 
 /* What a lane has of a long message may be cut as a message of its own, for so many pieces go along its tree. */
-static void add_short_lanes(struct list *list, mca_coll_han_params_t params, size_t bytes, size_t least)
+static void add_short_lanes(struct list *list, mca_coll_han_params_t params, size_t bytes)
 {
+    const size_t least = next_segment(0, bytes);
+
     params.lanes = most_lanes(&list->what->input, bytes);
-    for (size_t part = bytes / (size_t) params.lanes, segment = next_segment(0, bytes, part); segment < least;
-         segment = next_segment(segment, bytes, part)) {
+    for (size_t segment = next_segment(0, bytes / (size_t) params.lanes); segment < least; segment *= 2) {
         params.ibs = params.irs = segment;
         add(list, params);
     }
@@ -146,10 +146,10 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
         do {
             params.ibs = params.irs = as_message(segment);
             add_lanes(list, params, most_lanes(input, segment), many);
-            segment = next_segment(segment, bytes, bytes);
+            segment = next_segment(segment, bytes);
         } while (0 != segment);
-        if (HAN_TREE == params.algorithm && !many && HAN_LONG_MESSAGE <= bytes) {
-            add_short_lanes(list, params, bytes, next_segment(0, bytes, bytes));
+        if (HAN_TREE == params.algorithm && !many && LONG_MESSAGE <= bytes) {
+            add_short_lanes(list, params, bytes);
         }
     }
 }
@@ -174,7 +174,7 @@ static void add_groups(struct list *list, mca_coll_han_params_t params)
         do {
             params.ibs = params.irs = as_message(segment);
             add(list, params);
-            segment = next_segment(segment, input->bytes, input->bytes);
+            segment = next_segment(segment, input->bytes);
         } while (0 != segment);
     }
 }
@@ -250,7 +250,7 @@ static void add_leaders(struct list *list, mca_coll_han_params_t params)
         do {
             params.ibs = params.irs = as_message(segment);
             add(list, params);
-            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes, input->bytes) : 0;
+            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes) : 0;
         } while (0 != segment);
     }
 }

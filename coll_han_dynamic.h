@@ -106,9 +106,6 @@ enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
  */
 enum { HAN_EAGER_SEGMENT = 60 << 10 };
 
-/** A message that takes long, so that a rank may be late meanwhile: then another lane of its node uses the link. */
-enum { HAN_LONG_MESSAGE = 2 << 20 };
-
 /** Largest segment: inner collectives count in int. */
 enum { HAN_LARGEST_SEGMENT = 1 << 30 };
 

@@ -320,7 +320,7 @@ static uint64_t in_lanes(uint64_t leading, uint64_t low, uint64_t lanes)
  */
 enum { UNANSWERED = 3 };
 
-/* Not by many trees at once, where a rank that waits for one has work for others. */
+/* Not by many at once, where a rank that waits for one has work for others; nor a scan, which has no lanes. */
 static bool has_one_tree(const struct call *call)
 {
     return HAN_RING != call->params->algorithm && HAN_UP_ALLREDUCE != call->params->algorithm
