@@ -85,6 +85,7 @@ struct call {
     const mca_coll_han_input_t *input;
     const mca_coll_han_params_t *params;
     uint64_t nodes, ppn, ranks, bytes;
+    uint64_t sharing; /* ranks of a core */
     mca_coll_adapt_tree_kind_t tree;
     uint64_t segment; /* between the nodes; 0: whole */
     bool copies;      /* short messages inside nodes go from copies */
@@ -150,9 +151,10 @@ uint64_t mca_coll_han_ranks_of_core(const mca_coll_han_machine_t *machine, uint6
     return divide(ranks, cores_of(machine, nodes));
 }
 
-static uint64_t per_core(const struct call *call)
+/* Until a rank has its turn, for each that it shares a core with; who has one for itself has no turns. */
+static uint64_t turn_of(const struct call *call)
 {
-    return mca_coll_han_ranks_of_core(call->machine, call->nodes, call->ranks);
+    return 1 < call->sharing ? call->machine->turn : 0;
 }
 
 static struct cost both(struct cost first, struct cost second)
@@ -338,7 +340,7 @@ static uint64_t idle(const struct call *call, uint64_t lanes, uint64_t time)
     enum { LATE = 16 };
     const uint64_t tenth = UINT64_C(100000000000);
 
-    return has_one_tree(call) && 1 < call->ppn && tenth <= time ? time / LATE / lanes : 0;
+    return tenth <= time && 1 < call->ppn && has_one_tree(call) ? time / LATE / lanes : 0;
 }
 
 /*
@@ -357,7 +359,7 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, trees->at, 0, 0);
     const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
     /* Where ranks share cores, each finds the next of these when its turn comes. */
-    const uint64_t turns = has_one_tree(call) && 1 < per_core(call) ? times(call->ranks, call->machine->turn) : 0;
+    const uint64_t turns = 0 < answered && has_one_tree(call) ? times(call->ranks, turn_of(call)) : 0;
     const uint64_t lanes = min(trees->lanes, pieces);
     const uint64_t rank = in_lanes(busiest_of(trees, up, low), low, lanes);
     const uint64_t answers = times(answered, in_lanes(busiest_of(trees, answer_up, answer_low), answer_low, lanes));
@@ -478,10 +480,8 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
     }
     if (HAN_SOLO == call->params->smod) {
         const uint64_t part = sum(machine->share, of_bytes(bytes, machine->copy + then));
-        const uint64_t turn = 1 < per_core(call) ? machine->turn : 0;
-
         cost.path = sum(cost.path, sum(machine->levels[HAN_LOW].latency, times(2, part)));
-        cost.work = sum(times(call->ranks, part), times(call->ranks, turn) / CALLS_OF_A_TURN);
+        cost.work = sum(times(call->ranks, part), times(call->ranks, turn_of(call)) / CALLS_OF_A_TURN);
         cost.rank = times(0 == then ? 1 : call->ppn, part);
         cost.hops = 0 == then ? 1 : 2; /* all are there; the reader is done */
     } else {
@@ -570,7 +570,7 @@ static uint64_t walk_through(const struct call *call, uint64_t bytes)
 {
     const mca_coll_han_machine_t *machine = call->machine;
 
-    return machine->copy + (times(bytes, per_core(call)) > machine->near ? machine->far : 0);
+    return machine->copy + (times(bytes, call->sharing) > machine->near ? machine->far : 0);
 }
 
 /*
@@ -820,7 +820,7 @@ static struct cost exchanged(const struct call *call)
                                   : with_all(call);
 
     if (HAN_EXCHANGE_BUFFERED < call->bytes) {
-        const uint64_t turns = times(TURNS, 1 < per_core(call) ? times(sent, call->machine->turn) : 0) / window;
+        const uint64_t turns = times(TURNS, times(sent, turn_of(call))) / window;
 
         cost.hops += sent / window;
         cost.rank = sum(cost.rank, turns);
@@ -1107,22 +1107,24 @@ mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine,
                                           const mca_coll_han_params_t *params)
 {
     const bool up = mca_coll_han_goes_up(input->collective);
+    const uint64_t nodes = (uint64_t) input->nodes, ppn = (uint64_t) input->ppn, ranks = nodes * ppn;
     const struct call call = { .machine = machine,
                                .input = input,
                                .params = params,
-                               .nodes = (uint64_t) input->nodes,
-                               .ppn = (uint64_t) input->ppn,
-                               .ranks = (uint64_t) input->nodes * (uint64_t) input->ppn,
+                               .nodes = nodes,
+                               .ppn = ppn,
+                               .ranks = ranks,
                                .bytes = input->bytes,
+                               .sharing = mca_coll_han_ranks_of_core(machine, nodes, ranks),
                                .tree = up ? params->iralg : params->ibalg,
                                .segment = up ? params->irs : params->ibs,
                                .copies = HAN_FALLBACK != params->algorithm };
     const struct cost cost = cost_of(&call);
-    const uint64_t cores = cores_of(call.machine, call.nodes), sharing = per_core(&call);
+    const uint64_t cores = cores_of(machine, nodes);
     /* Who has a core for itself waits and sees; else one wakes for the call, and the others of a core have their turns.
      */
-    const uint64_t wake = 1 < sharing ? machine->wake : 0, hop = times(sharing - 1, machine->turn);
-    const uint64_t busy = cost.work / (cores < call.ranks ? cores : call.ranks);
+    const uint64_t wake = 1 < call.sharing ? machine->wake : 0, hop = times(call.sharing - 1, machine->turn);
+    const uint64_t busy = cost.work / min(cores, ranks);
     const uint64_t busiest = max(cost.rank, cost.link);
     const uint64_t path = sum(sum(max(cost.path, busy), times(cost.hops, hop)), wake);
 

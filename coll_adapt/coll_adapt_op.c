@@ -492,6 +492,13 @@ static size_t cut(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t *call, co
     return divide_up(op->count, op->segment_count);
 }
 
+/* Whether the bytes of a message do not lie one behind the other. */
+static bool has_gaps(const mca_coll_adapt_call_t *call)
+{
+    return 0 < mca_coll_adapt_call_bytes(call)
+           && !opal_datatype_is_contiguous_memory_layout(&call->datatype->super, 1 < call->count ? 2 : 1);
+}
+
 static int make_slots(mca_coll_adapt_op_t *op, size_t count, coll_room_t room)
 {
     op->slot = room;
@@ -507,7 +514,7 @@ static int make_bcast_data(mca_coll_adapt_op_t *op, const mca_coll_adapt_call_t 
     int rc;
 
     task->work = &bcast_in_place;
-    if (0 == op->count || opal_datatype_is_contiguous_memory_layout(&op->datatype->super, (int32_t) call->count)) {
+    if (!has_gaps(call)) {
         op->rbuf = (char *) call->rbuf + op->datatype->super.true_lb;
         return OMPI_SUCCESS;
     }
@@ -661,16 +668,15 @@ static mca_coll_adapt_call_t block_call(const mca_coll_adapt_call_t *call, int b
  */
 static int make_bytes(mca_coll_adapt_call_t *call, char **aside)
 {
-    const opal_datatype_t *type = &call->datatype->super;
     const size_t bytes = mca_coll_adapt_call_bytes(call);
 
-    if (0 == bytes || opal_datatype_is_contiguous_memory_layout(type, 1 < call->count ? 2 : 1)) {
-        call->rbuf = (char *) call->rbuf + type->true_lb;
-    } else {
+    if (has_gaps(call)) {
         call->rbuf = *aside = mca_coll_adapt_memory.take(bytes);
         if (NULL == *aside) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
+    } else {
+        call->rbuf = (char *) call->rbuf + call->datatype->super.true_lb;
     }
     call->count = bytes;
     call->datatype = MPI_BYTE;

@@ -7,6 +7,7 @@
  *   mpi_memory --only 3 --victim 1 --fail 5    in the fourth kind of calls; the fifth allocation of rank 1 and, on new
  *                                              communicators, each one behind it
  *   mpi_memory ... --later                     not in a communicator's first call, but in its third
+ *   mpi_memory ... --by-rank                   each rank has another type, some have gaps
  *   mpi_memory ... --init                      in MPI_Init, the fifth alone
  *   mpi_memory --wide ...                      SOLO's allocations, for elements that the convertor cannot cut
  *   mpi_memory --level 1 ...                   the communicator of HAN's level in a node gets no modules there; 2:
@@ -34,6 +35,7 @@ static long init = 0;
 static long size = 5;
 static long list = 0;
 static long gaps = 0;
+static long by_rank = 0;
 static long wide = 0;
 static long level = 0;
 
@@ -114,7 +116,7 @@ static struct call make_call(MPI_Comm comm)
     struct call c = { .collective = &collectives[only / FORMS], .form = (enum form)(only % FORMS), .root = 0 };
     size_t v = 0;
 
-    while (!collective_suits(c.collective, &variants[v])) {
+    while (!collective_suits(c.collective, &variants[v]) || (0 != by_rank && LAYOUTS > (int) variants[v].layouts[0])) {
         ++v;
     }
     c.variant = &variants[v];
@@ -298,10 +300,10 @@ static void list_kinds(void)
 int main(int argc, char **argv)
 {
     static const struct t_option options[]
-        = { { "--only", true, &only },    { "--victim", true, &victim }, { "--fail", true, &first },
-            { "--later", false, &later }, { "--init", false, &init },    { "--units", true, &size },
-            { "--list", false, &list },   { "--gaps", false, &gaps },    { "--wide", false, &wide },
-            { "--level", true, &level } };
+        = { { "--only", true, &only },    { "--victim", true, &victim },   { "--fail", true, &first },
+            { "--later", false, &later }, { "--init", false, &init },      { "--units", true, &size },
+            { "--list", false, &list },   { "--gaps", false, &gaps },      { "--wide", false, &wide },
+            { "--level", true, &level },  { "--by-rank", false, &by_rank } };
     static const struct t_behaviour behaviours[]
         = { { "where a rank gets no memory, all return and go on", each_fails, 0 } };
     static const struct t_behaviour of_wide[]

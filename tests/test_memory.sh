@@ -101,13 +101,13 @@ wide() {
     went_on
 }
 
-# A broadcast in lanes, where data with gaps are packed as a whole.
+# A broadcast in lanes, for which the other rank packs its data with gaps as a whole.
 in_lanes() {
     local number status
     number=$(sed -n 's/ bcast blocking$//p' "$tmp/kinds")
     (
         export OMPI_MCA_coll_han_bcast_{algorithm=tree,lanes=2,segsize=1000}
-        each_fails 1 --only "$number" --victim $OTHER --units $SHORT --later
+        each_fails 1 --only "$number" --victim $OTHER --units $SHORT --later --by-rank
     )
 }
 

@@ -370,7 +370,7 @@ static void test_lanes_share_links(void **state)
 
 /*
  * In a call of a tenth of a second a link has nothing to carry for a sixteenth of the time, that of two lanes for half
- * of that; in a shorter one, where a node has one rank, and where each rank has a tree, it always has.
+ * of that; in a shorter one, and where a node has one rank, it always has.
  */
 static void test_a_late_leader(void **state)
 {
@@ -389,6 +389,28 @@ static void test_a_late_leader(void **state)
     assert_int_equal(PIECES * wire, mca_coll_han_predict(&machine, &alone, &params).row);
     params.lanes = 2;
     assert_int_equal(PIECES * (wire + wire / 32), mca_coll_han_predict(&machine, &input, &params).row);
+}
+
+/* Of eight segments five are answered: for each of these the four ranks of one core have a turn, else none. */
+static void test_turns_for_segments(void **state)
+{
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 2, 8 << 10);
+    const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
+    uint64_t without;
+
+    (void) state;
+    machine.levels[HAN_UP].rate = 0;
+    machine.shared = true;
+    machine.cores = 1;
+    without = mca_coll_han_predict(&machine, &input, &params).row;
+    machine.turn = 5000000;
+    assert_int_equal(without + 5 * 4 * 5000000, mca_coll_han_predict(&machine, &input, &params).row);
+    machine.cores = 4;
+    machine.turn = 0;
+    without = mca_coll_han_predict(&machine, &input, &params).row;
+    machine.turn = 5000000;
+    assert_int_equal(without, mca_coll_han_predict(&machine, &input, &params).row);
 }
 
 /* Where eight ranks share a core, they take two turns a call of SOLO together, else none. */
@@ -897,6 +919,7 @@ int main(void)
         cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_lanes_share_links),
         cmocka_unit_test(test_a_late_leader),
+        cmocka_unit_test(test_turns_for_segments),
         cmocka_unit_test(test_turns_for_solo),
         cmocka_unit_test(test_blocks_by_levels),
         cmocka_unit_test(test_caches_that_ranks_share),
