@@ -4,92 +4,9 @@
  * each of some ranks to one, a tree of leaders with the ranks of their nodes below, a collective by shared memory,
  * leaders that each tell all. docs/model.md derives them.
  */
-#include "coll_han_model.h"
+#include "coll_han_costs.h"
 
 #include "coll_adapt/coll_adapt_memory.h"
-
-/* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-    uint64_t result;
-
-    return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
-}
-
-static uint64_t times(uint64_t count, uint64_t cost)
-{
-    uint64_t result;
-
-    return __builtin_mul_overflow(count, cost, &result) ? UINT64_MAX : result;
-}
-
-static uint64_t max(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t min(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Bytes at so many picoseconds per KiB. */
-static uint64_t of_bytes(uint64_t bytes, uint64_t cost)
-{
-    uint64_t result;
-
-    return __builtin_mul_overflow(bytes, cost, &result) ? times(bytes >> 10, cost) : result >> 10;
-}
-
-static uint64_t divide(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-/* Bytes of a segment of a message; whole where segments are 0. */
-static uint64_t piece_of(uint64_t bytes, uint64_t segment)
-{
-    return 0 == segment || segment > bytes ? bytes : segment;
-}
-
-/* Segments of a message; one without data is one, too. */
-static uint64_t pieces_of(uint64_t bytes, uint64_t segment)
-{
-    const uint64_t piece = piece_of(bytes, segment);
-
-    return 0 == piece ? 1 : divide(bytes, piece);
-}
-
-/* Rounds in which what is known grows by this factor, until all do. */
-static unsigned rounds_of(uint64_t count, uint64_t factor)
-{
-    unsigned rounds = 0;
-
-    for (uint64_t known = 1; known < count; known *= factor) {
-        ++rounds;
-    }
-    return rounds;
-}
-
-/* What a part of a call, or all of it, costs. */
-struct cost {
-    uint64_t path; /* ps along its critical path, and ... */
-    uint64_t hops; /* ... the messages along it, one after another */
-    uint64_t work; /* ps of the processors of all ranks together */
-    uint64_t rank; /* ps of the busiest rank's processor */
-    uint64_t link; /* ps of the busiest link, one way */
-};
-
-struct call {
-    const mca_coll_han_machine_t *machine;
-    const mca_coll_han_input_t *input;
-    const mca_coll_han_params_t *params;
-    uint64_t nodes, ppn, ranks, bytes;
-    uint64_t sharing; /* ranks of a core */
-    mca_coll_adapt_tree_kind_t tree;
-    uint64_t segment; /* between the nodes; 0: whole */
-    bool copies;      /* short messages inside nodes go from copies */
-};
 
 /* ---- messages ---- */
 
@@ -123,24 +40,6 @@ uint64_t mca_coll_han_message_flight(const mca_coll_han_machine_t *machine, mca_
     return sum(sum(times(trips, level->latency), moving), work_beside_copies(machine, level, bytes, then));
 }
 
-/* Of a message that goes from a copy (coll_adapt_copies.c): nobody waits until it has been read. */
-static uint64_t spared(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes)
-{
-    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
-
-    return call->copies && HAN_LOW == at && level->at_once < bytes && bytes <= level->eager ? level->request : 0;
-}
-
-static uint64_t work_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
-{
-    return mca_coll_han_message_work(call->machine, at, bytes, then) - spared(call, at, bytes);
-}
-
-static uint64_t flight_of(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
-{
-    return mca_coll_han_message_flight(call->machine, at, bytes, then) - spared(call, at, bytes);
-}
-
 static uint64_t cores_of(const mca_coll_han_machine_t *machine, uint64_t nodes)
 {
     return times(machine->cores, machine->shared ? 1 : nodes);
@@ -155,56 +54,6 @@ uint64_t mca_coll_han_ranks_of_core(const mca_coll_han_machine_t *machine, uint6
 static uint64_t turn_of(const struct call *call)
 {
     return 1 < call->sharing ? call->machine->turn : 0;
-}
-
-static struct cost both(struct cost first, struct cost second)
-{
-    return (struct cost){
-        .path = sum(first.path, second.path),
-        .hops = sum(first.hops, second.hops),
-        .work = sum(first.work, second.work),
-        .rank = sum(first.rank, second.rank),
-        .link = sum(first.link, second.link),
-    };
-}
-
-/*
- * Messages of one length at one level.
- *
- * count: of all ranks; busiest: those of the busiest rank, sent and received; in_turn: those along the path, one behind
- * another; link: those that cross the busiest link one way
- *
- * The path ends with the last message of the busiest rank, and of the busiest link. A link carries both ways at once;
- * but messages above the eager limit are asked for, and what asks lies behind what goes the other way.
- */
-static struct cost messages(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then,
-                            uint64_t count, uint64_t busiest, uint64_t in_turn, uint64_t link)
-{
-    const mca_coll_han_machine_level_t *level = &call->machine->levels[at];
-    const uint64_t work = work_of(call, at, bytes, then), wire = of_bytes(bytes, level->rate);
-    const uint64_t waiting = busiest > in_turn ? busiest - in_turn : 0;
-    const uint64_t behind = level->eager < bytes ? waiting : link > in_turn ? link - in_turn : 0;
-
-    if (0 == count) {
-        return (struct cost){ 0 };
-    }
-    return (struct cost){
-        .path
-        = sum(times(in_turn, flight_of(call, at, bytes, then)), max(times(waiting, work / 2), times(behind, wire))),
-        .hops = in_turn,
-        .work = times(count, work),
-        .rank = times(busiest, work / 2),
-        .link = times(link, wire),
-    };
-}
-
-/* Messages of so many bytes between all nodes: what asks for a long one lies behind others that go the other way. */
-static struct cost both_ways(const struct call *call, uint64_t bytes, struct cost cost)
-{
-    if (call->machine->levels[HAN_UP].eager < bytes) {
-        cost.link = sum(cost.link, cost.link / 3);
-    }
-    return cost;
 }
 
 /* From or to each rank of a node and its leader. */
@@ -680,25 +529,6 @@ static struct cost with_ring(const struct call *call)
 }
 
 /*
- * Blocks along a binomial tree: of nodes between them, or of ranks in each node. A message has those of all that are
- * below in the tree.
- */
-static struct cost along_binomial(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
-{
-    const bool up = HAN_UP == at;
-    const uint64_t size = up ? call->nodes : call->ppn;
-    struct cost cost = { 0 };
-
-    for (uint64_t distance = 1; distance < size; distance *= 2) {
-        const uint64_t left = size - distance, count = divide(left, 2 * distance);
-
-        cost = both(cost, messages(call, at, times(min(distance, left), bytes), then,
-                                   up ? count : times(call->nodes, count), 1, 1, up));
-    }
-    return cost;
-}
-
-/*
  * Between leaders, which are all ranks where a node's are not consecutive: all at once, by doubling, or in a chain. Who
  * leads itself alone copies its operand, and the result.
  */
@@ -771,28 +601,6 @@ static struct cost with_leaders(const struct call *call)
     }
 }
 
-/* To other nodes in so many pieces. */
-static struct cost among_all(const struct call *call, uint64_t pieces)
-{
-    const uint64_t others = call->ppn - 1, ranks = call->ranks, away = times(ranks - call->ppn, pieces);
-
-    return both(
-        messages(call, HAN_UP, divide(call->bytes, pieces), 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
-        messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
-}
-
-/* From rank to rank. */
-static struct cost with_all(const struct call *call)
-{
-    const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn;
-
-    if (mca_coll_han_is_alltoall(call->input->collective)) {
-        return among_all(call, 1);
-    }
-    return both(messages(call, HAN_UP, call->bytes, 0, away, away, 1, away),
-                messages(call, HAN_LOW, call->bytes, 0, others, others, 0 < others, 0));
-}
-
 /* Each piece has an answer, which is half of what asking costs. */
 static struct cost in_pieces(const struct call *call, uint64_t pieces)
 {
@@ -829,218 +637,6 @@ static struct cost exchanged(const struct call *call)
     return cost;
 }
 
-/* A round in which each rank sends to one so far away, and gets as much. */
-static struct cost round_at(const struct call *call, uint64_t distance, uint64_t bytes, uint64_t then)
-{
-    const bool up = distance >= call->ppn;
-
-    return messages(call, up ? HAN_UP : HAN_LOW, bytes, then, call->ranks, 2, 1, up ? call->ppn : 0);
-}
-
-/* In each round each rank sends to one twice as far away: what it has, or (`grows`) all that it knows by then. */
-static struct cost doubled(const struct call *call, uint64_t block, bool grows, uint64_t then)
-{
-    struct cost cost = { 0 };
-
-    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        cost = both(cost, round_at(call, distance, grows ? times(distance, block) : block, then));
-    }
-    return cost;
-}
-
-/* The same with half as much in each round as in the one before, at first half of all. */
-static struct cost halved(const struct call *call, uint64_t then)
-{
-    struct cost cost = { 0 };
-
-    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        cost = both(cost, round_at(call, distance, divide(call->bytes, 2 * distance), then));
-    }
-    return cost;
-}
-
-/* From rank to next rank, all around, so that one of a node's sends to another node. */
-static struct cost around_ranks(const struct call *call, uint64_t block, uint64_t then, uint64_t rounds)
-{
-    const uint64_t steps = times(rounds, call->ranks - 1);
-
-    return both(messages(call, HAN_UP, block, then, times(steps, call->nodes), 2 * steps, steps, steps),
-                messages(call, HAN_LOW, block, then, times(times(steps, call->nodes), call->ppn - 1), 0, 0, 0));
-}
-
-/* A flat binomial tree: where ranks lie in the order of nodes, one between the nodes and one in each. */
-static struct cost flat_tree(const struct call *call, uint64_t then)
-{
-    const struct shape up = shape_of(ADAPT_TREE_BINOMIAL, call->nodes), low = shape_of(ADAPT_TREE_BINOMIAL, call->ppn);
-
-    return both(messages(call, HAN_UP, call->bytes, then, call->nodes - 1, up.root, up.depth, up.root),
-                messages(call, HAN_LOW, call->bytes, then, times(call->nodes, call->ppn - 1), low.root, low.depth, 0));
-}
-
-/* Blocks along a flat binomial tree of ranks: one in each node, and one of nodes. */
-static struct cost along_ranks(const struct call *call)
-{
-    return both(along_binomial(call, HAN_LOW, call->bytes, call->machine->copy),
-                along_binomial(call, HAN_UP, times(call->ppn, call->bytes), call->machine->copy));
-}
-
-/* From rank to next rank: of each node one receives from another node, and one sends there; or all do, where no two of
- * them follow one another. */
-static struct cost along_chain(const struct call *call)
-{
-    const uint64_t others = call->ppn - 1, reduce = call->machine->reduce;
-
-    if (!call->input->in_order) {
-        return messages(call, HAN_UP, call->bytes, reduce, call->ranks - 1, 2, call->ranks - 1, call->ppn);
-    }
-    return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : 2, call->nodes - 1, 1),
-                messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
-                         times(call->nodes, others), 0));
-}
-
-/* What is known of the component that was there before: the usual algorithms, by the usual limits. */
-enum { SHORT_MESSAGE = 8192, SHORT_TOTAL = 80000 };
-
-/* Whether it goes by doubling: that is all that is done with what is short. */
-static bool goes_by_doubling(const struct call *call)
-{
-    if (HAN_BLOCKING != call->input->form) {
-        return false;
-    }
-    switch (call->input->collective) {
-    case HAN_ALLREDUCE:
-    case HAN_BARRIER:
-        return SHORT_MESSAGE > call->bytes;
-    case HAN_ALLGATHER:
-    case HAN_ALLGATHERV:
-    case HAN_REDUCE_SCATTER:
-    case HAN_REDUCE_SCATTER_BLOCK:
-        return SHORT_TOTAL > times(call->bytes, call->ranks);
-    default:
-        return false;
-    }
-}
-
-/* Whether a gather or a scatter goes along a tree. */
-static bool goes_along_ranks(const struct call *call)
-{
-    enum { FEW_RANKS = 16, OF_FEW = 8192, OF_MANY = 256 };
-
-    return HAN_GATHER == call->input->collective || (FEW_RANKS < call->ranks ? OF_MANY : OF_FEW) >= call->bytes;
-}
-
-static struct cost usual(const struct call *call)
-{
-    const uint64_t reduce = call->machine->reduce, bytes = call->bytes;
-
-    switch (call->input->collective) {
-    case HAN_BCAST:
-        return flat_tree(call, 0);
-    case HAN_REDUCE:
-        return flat_tree(call, reduce);
-    case HAN_ALLREDUCE:
-    case HAN_BARRIER:
-        return goes_by_doubling(call) ? doubled(call, bytes, false, reduce)
-                                      : around_ranks(call, divide(bytes, call->ranks), reduce / 2, 2);
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return along_chain(call);
-    case HAN_ALLGATHER:
-    case HAN_ALLGATHERV:
-        return goes_by_doubling(call) ? doubled(call, bytes, true, 0) : around_ranks(call, bytes, 0, 1);
-    case HAN_REDUCE_SCATTER:
-    case HAN_REDUCE_SCATTER_BLOCK:
-        return doubled(call, bytes, true, reduce);
-    case HAN_GATHER:
-    case HAN_SCATTER:
-        return goes_along_ranks(call) ? along_ranks(call) : with_all(call);
-    default:
-        return with_all(call);
-    }
-}
-
-/* The same of nonblocking and persistent calls. */
-static struct cost usual_schedule(const struct call *call)
-{
-    enum { FEW_RANKS = 4, ELEMENT = 8, SHORT_ALLREDUCE = 65536 };
-    const bool commutes = call->input->commutes;
-    const uint64_t reduce = call->machine->reduce;
-    struct call total = *call, part = *call;
-
-    total.bytes = times(call->ranks, call->bytes);
-    part.bytes = divide(call->bytes, call->ranks);
-    switch (call->input->collective) {
-    case HAN_BCAST:
-        return FEW_RANKS < call->ranks ? flat_tree(call, 0) : with_all(call);
-    case HAN_REDUCE:
-        return commutes && 2 < call->ranks && times(ELEMENT, call->ranks) <= call->bytes
-                   ? both(halved(call, reduce), along_ranks(&part))
-                   : flat_tree(call, reduce);
-    case HAN_ALLREDUCE:
-        return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > call->bytes || call->input->in_place || !commutes
-                   ? both(flat_tree(call, reduce), flat_tree(call, 0))
-                   : both(halved(call, reduce), halved(call, 0));
-    case HAN_BARRIER:
-        return doubled(call, 0, false, 0);
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return along_chain(call);
-    case HAN_ALLGATHER:
-    case HAN_ALLGATHERV:
-        return among_all(call, 1);
-    case HAN_REDUCE_SCATTER:
-    case HAN_REDUCE_SCATTER_BLOCK:
-        return both(flat_tree(&total, reduce), with_all(call));
-    default:
-        return with_all(call);
-    }
-}
-
-/* Each rank makes a schedule, which goes round by round, each begun by who finds the one before complete. */
-static struct cost by_rounds(const struct call *call, struct cost cost)
-{
-    const uint64_t step = call->machine->step;
-
-    return both(cost, (struct cost){ .path = times(cost.hops, step), .work = times(call->ranks, step), .rank = step });
-}
-
-/*
- * Whether there is little to choose. Each block of a gather or scatter comes to the root or leaves it once, whoever
- * sends it on; a scan is a chain; and what is short goes by doubling.
- */
-static bool has_one_way(const struct call *call)
-{
-    const mca_coll_han_collective_t collective = call->input->collective;
-
-    return HAN_GATHER == collective || HAN_SCATTER == collective || mca_coll_han_is_scan(collective)
-           || goes_by_doubling(call);
-}
-
-/*
- * Which algorithm it takes, and in which segments, only it knows: so it counts with a third more, but where it has one
- * way. Of a bcast or reduce the tree is known, and a single one is the shorter for segments where the link counts. Nor
- * is there much to choose among messages from all to all, but where long ones meet at a link.
- */
-static struct cost without_han(const struct call *call)
-{
-    const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
-    const mca_coll_han_machine_level_t *up = &call->machine->levels[HAN_UP];
-    const mca_coll_han_collective_t collective = call->input->collective;
-    struct cost third = { .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3 };
-
-    if (has_one_way(call)) {
-        return cost;
-    }
-    if (mca_coll_han_is_alltoall(collective)) {
-        return both_ways(call, call->bytes, cost);
-    }
-    if (HAN_BCAST == collective || HAN_REDUCE == collective) {
-        third.path = min(cost.path, times(cost.hops, of_bytes(call->bytes, up->rate))) / 3;
-        third.link = cost.link / 3;
-    }
-    return both(cost, third);
-}
-
 static struct cost cost_of(const struct call *call)
 {
     switch (call->params->algorithm) {
@@ -1060,7 +656,7 @@ static struct cost cost_of(const struct call *call)
     case HAN_UP_ALLREDUCE:
         return by_levels(call);
     default:
-        return without_han(call);
+        return mca_coll_han_cost_without(call);
     }
 }
 
