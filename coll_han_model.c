@@ -64,12 +64,20 @@ static struct cost with_leader(const struct call *call, uint64_t bytes, uint64_t
     return messages(call, HAN_LOW, bytes, then, times(call->nodes, others), others, 0 < others, 0);
 }
 
+/* What several nodes send to one meets at its link, while another's idles: an eighth more, it is assumed. */
+static uint64_t meeting(const struct call *call, uint64_t link)
+{
+    return 2 < call->nodes ? sum(link, link / 8) : link;
+}
+
 /* From each leader to each other one. */
 static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64_t then)
 {
     const uint64_t others = call->nodes - 1;
+    struct cost cost = messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
 
-    return messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
+    cost.link = meeting(call, cost.link);
+    return cost;
 }
 
 /*
@@ -287,7 +295,8 @@ static struct cost over_trees(const struct call *call, struct trees trees)
  * A tree for each rank or node at once, one rooted at each: what a single one does is done so many times, by all ranks
  * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must, but
  * waits where pieces go only when they have been asked for. Ranks and links have half of their work at the same time.
- * While the first tree is through, the others have their turn.
+ * While the first tree is through, the others have their turn; of pipelines, in which all nodes send from the beginning
+ * to the end, all are through at once.
  *
  * bytes: of the message of each tree; wire: ps of the busiest link
  */
@@ -297,11 +306,14 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
     const uint64_t sharing
         = times(call->nodes, 1 < call->params->lanes || 1 == call->ppn ? call->ppn : divide(call->ppn, 2));
     const uint64_t piece = piece_of(bytes, call->segment);
-    const uint64_t link = piece > call->machine->levels[HAN_UP].eager ? sum(wire, wire / 2) : wire;
+    const bool in_turn = ADAPT_TREE_PIPELINE == call->tree; /* each node hears from one other only */
+    const bool asked = piece > call->machine->levels[HAN_UP].eager;
+    const uint64_t link = asked ? sum(wire, wire / 2) : in_turn ? wire : meeting(call, wire);
     const uint64_t rank = work / sharing, busiest = sum(max(rank, link), min(rank, link) / 2);
 
     return (struct cost){
-        .path = sum(one.path, busiest - busiest / call->nodes),
+        .path = in_turn && HAN_RING != call->params->algorithm ? max(one.path, busiest)
+                                                               : sum(one.path, busiest - busiest / call->nodes),
         .hops = one.hops,
         .work = work,
         .rank = rank,

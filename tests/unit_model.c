@@ -506,6 +506,27 @@ static void test_many_trees(void **state)
     assert_int_equal(times_of(ALONE, longer, cut).single, UINT64_C(12827000000) + UINT64_C(12881000000) / 2);
 }
 
+/*
+ * What three nodes send to one meets there, but along pipelines, where each hears from one other: those keep their
+ * links busy from the first piece to the last, so that a single call takes what the links need.
+ */
+static void test_what_meets_at_a_link(void **state)
+{
+    const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .lanes = 1 };
+    const mca_coll_han_input_t blocks = input_of(HAN_ALLGATHER, 4, 1, 32 << 10);
+    const uint64_t wire = 3 * 32 * UINT64_C(100000000);
+    const mca_coll_han_times_t pipeline = times_of(ALONE, blocks, tree(ADAPT_TREE_PIPELINE, 8 << 10)),
+                               linear = times_of(ALONE, blocks, tree(ADAPT_TREE_LINEAR, 8 << 10));
+
+    (void) state;
+    assert_in_range(pipeline.row, wire, wire * 102 / 100);
+    assert_in_range(pipeline.single, wire, wire * 102 / 100);
+    assert_true(linear.row >= wire * 9 / 8);
+    assert_true(linear.single > wire * 5 / 4);
+    assert_int_equal(times_of(ALONE, blocks, leaders).row, wire * 9 / 8);
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLGATHER, 2, 1, 32 << 10), leaders).row, wire / 3);
+}
+
 static void test_calls_that_synchronise_do_not_overlap(void **state)
 {
     const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .lanes = 1 };
@@ -1006,6 +1027,7 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_scans_by_leaders),
+        cmocka_unit_test(test_what_meets_at_a_link),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),
         cmocka_unit_test(test_pick),
