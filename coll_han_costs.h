@@ -162,26 +162,6 @@ static inline struct cost both_ways(const struct call *call, uint64_t bytes, str
     return cost;
 }
 
-/*
- * Blocks along a binomial tree: of nodes between them, or of ranks in each node. A message has those of all that are
- * below in the tree.
- */
-static inline struct cost along_binomial(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes,
-                                         uint64_t then)
-{
-    const bool up = HAN_UP == at;
-    const uint64_t size = up ? call->nodes : call->ppn;
-    struct cost cost = { 0 };
-
-    for (uint64_t distance = 1; distance < size; distance *= 2) {
-        const uint64_t left = size - distance, count = divide(left, 2 * distance);
-
-        cost = both(cost, messages(call, at, times(min(distance, left), bytes), then,
-                                   up ? count : times(call->nodes, count), 1, 1, up));
-    }
-    return cost;
-}
-
 /* To other nodes in so many pieces. */
 static inline struct cost among_all(const struct call *call, uint64_t pieces)
 {

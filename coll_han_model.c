@@ -541,6 +541,25 @@ static struct cost with_ring(const struct call *call)
 }
 
 /*
+ * Blocks along a binomial tree: of nodes between them, or of ranks in each node. A message has those of all that are
+ * below in the tree.
+ */
+static struct cost along_binomial(const struct call *call, mca_coll_han_level_id_t at, uint64_t bytes, uint64_t then)
+{
+    const bool up = HAN_UP == at;
+    const uint64_t size = up ? call->nodes : call->ppn;
+    struct cost cost = { 0 };
+
+    for (uint64_t distance = 1; distance < size; distance *= 2) {
+        const uint64_t left = size - distance, count = divide(left, 2 * distance);
+
+        cost = both(cost, messages(call, at, times(min(distance, left), bytes), then,
+                                   up ? count : times(call->nodes, count), 1, 1, up));
+    }
+    return cost;
+}
+
+/*
  * Between leaders, which are all ranks where a node's are not consecutive: all at once, by doubling, or in a chain. Who
  * leads itself alone copies its operand, and the result.
  */

@@ -148,9 +148,13 @@ static struct cost halved(const struct call *call, uint64_t bytes, bool to_next,
     return cost;
 }
 
-/* From rank to next rank, all around, so that one of a node's sends to another node. */
+/* From rank to next rank, all around: of a node's ranks one sends to another node, or all do. */
 static struct cost around_ranks(const struct call *call, uint64_t block, uint64_t then, uint64_t steps)
 {
+    if (!call->input->in_order) {
+        return messages(call, HAN_UP, block, then, times(steps, call->ranks), 2 * steps, steps,
+                        times(steps, call->ppn));
+    }
     return both(messages(call, HAN_UP, block, then, times(steps, call->nodes), 2 * steps, steps, steps),
                 messages(call, HAN_LOW, block, then, times(times(steps, call->nodes), call->ppn - 1), 0, 0, 0));
 }
@@ -166,10 +170,12 @@ static struct cost branches(const struct call *call, uint64_t distance, uint64_t
 /* Each rank that has the message sends it, twice as far in each round. */
 static struct cost along_rounds(const struct call *call, uint64_t then)
 {
+    const bool in_order = call->input->in_order;
     struct cost cost = { 0 };
 
     for (uint64_t known = 1; known < call->ranks; known *= 2) {
-        cost = both(cost, branches(call, known, min(known, call->ranks - known), min(known, call->ppn), then));
+        cost = both(cost,
+                    branches(call, known, min(known, call->ranks - known), in_order ? min(known, call->ppn) : 1, then));
     }
     return cost;
 }
@@ -181,6 +187,7 @@ static struct cost along_rounds(const struct call *call, uint64_t then)
 static struct cost along_binary(const struct call *call, uint64_t then)
 {
     const uint64_t ppn = call->ppn;
+    const bool in_order = call->input->in_order;
     struct cost cost = { 0 };
     uint64_t root = 0, link = 0;
 
@@ -190,14 +197,15 @@ static struct cost along_binary(const struct call *call, uint64_t then)
                        up_second = leaves_node(call, 2 * level) ? second : 0;
         const uint64_t up = up_first + up_second, low = first + second - up;
         const uint64_t each_up = divide(up, level), each_low = divide(low, level);
-        const uint64_t of_root = level <= ppn ? min(level, ppn - level + 1) : 0;
+        const uint64_t of_node = in_order ? min(level, ppn) : divide(level, call->nodes);
+        const uint64_t of_root = !in_order ? 1 == level : level <= ppn ? min(level, ppn - level + 1) : 0;
         const struct cost one
-            = both(messages(call, HAN_UP, call->bytes, then, up, each_up, 0 < up, times(each_up, min(level, ppn))),
+            = both(messages(call, HAN_UP, call->bytes, then, up, each_up, 0 < up, times(each_up, of_node)),
                    messages(call, HAN_LOW, call->bytes, then, low, each_low, 0 == up, 0));
 
         cost = both(cost, one);
         root += times(each_up, of_root);
-        link = max(link, 0 < of_root ? root : times(each_up, ppn));
+        link = max(link, 0 < of_root ? root : times(each_up, of_node));
         left -= first + second;
     }
     cost.link = times(link, of_bytes(call->bytes, call->machine->levels[HAN_UP].rate));
@@ -214,7 +222,8 @@ static struct cost along_knomial(const struct call *call, uint64_t then)
         farthest *= 4;
     }
     for (uint64_t distance = farthest; 0 < distance; distance /= 4) {
-        const uint64_t from = divide(call->ranks, 4 * distance), of_node = divide(call->ppn, 4 * distance);
+        const uint64_t from = divide(call->ranks, 4 * distance);
+        const uint64_t of_node = call->input->in_order ? divide(call->ppn, 4 * distance) : min(from, call->ppn);
 
         for (uint64_t child = distance; child < 4 * distance && child < call->ranks; child += distance) {
             cost = both(cost, branches(call, child, from, of_node, then));
@@ -223,20 +232,21 @@ static struct cost along_knomial(const struct call *call, uint64_t then)
     return cost;
 }
 
-/* Where ranks lie in the order of nodes: a tree of nodes, and one in each. */
+/* Senders of one node at a level of such a tree. */
+static uint64_t of_one_node(const struct call *call)
+{
+    return call->input->in_order ? 1 : call->ppn;
+}
+
+/* A binomial tree the branches of which have consecutive ranks. */
 static struct cost along_in_order(const struct call *call, uint64_t then)
 {
     struct cost cost = { 0 };
 
-    for (uint64_t distance = 1; distance < call->nodes; distance *= 2) {
-        const uint64_t from = divide(call->nodes - distance, 2 * distance);
+    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
+        const uint64_t from = divide(call->ranks - distance, 2 * distance);
 
-        cost = both(cost, messages(call, HAN_UP, call->bytes, then, from, 1, 1, 1));
-    }
-    for (uint64_t distance = 1; distance < call->ppn; distance *= 2) {
-        const uint64_t from = divide(call->ppn - distance, 2 * distance);
-
-        cost = both(cost, messages(call, HAN_LOW, call->bytes, then, times(call->nodes, from), 1, 1, 0));
+        cost = both(cost, branches(call, distance, from, of_one_node(call), then));
     }
     return cost;
 }
@@ -274,11 +284,19 @@ static struct cost along_tree(const struct call *call, enum way way, uint64_t th
     }
 }
 
-/* Blocks along a flat binomial tree of ranks: one in each node, and one of nodes. */
-static struct cost along_ranks(const struct call *call)
+/* Blocks along such a tree: a message has those of all that are below. */
+static struct cost blocks_in_order(const struct call *call)
 {
-    return both(along_binomial(call, HAN_LOW, call->bytes, call->machine->copy),
-                along_binomial(call, HAN_UP, times(call->ppn, call->bytes), call->machine->copy));
+    struct cost cost = { 0 };
+
+    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
+        const uint64_t left = call->ranks - distance, from = divide(left, 2 * distance);
+        const bool up = leaves_node(call, distance);
+
+        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, times(min(distance, left), call->bytes),
+                                   call->machine->copy, from, 1, 1, up ? of_one_node(call) : 0));
+    }
+    return cost;
 }
 
 /* From rank to next rank: of each node one receives from another node, and one sends there; or all do, where no two of
@@ -313,7 +331,7 @@ static struct cost usual_bcast(const struct call *call)
     if (OF_TWO == way) {
         const struct call parts = with_bytes(call, part);
 
-        return both(along_ranks(&parts), doubled(call, part, true, 0));
+        return both(blocks_in_order(&parts), doubled(call, part, true, 0));
     }
     return along_tree(call, way, 0);
 }
@@ -361,7 +379,7 @@ static struct cost usual_allgather(const struct call *call)
 
 static struct cost usual_scatter(const struct call *call)
 {
-    return IN_ORDER == way_of(of_scatter, call->ranks, call->bytes) ? along_ranks(call) : with_root(call, 0);
+    return IN_ORDER == way_of(of_scatter, call->ranks, call->bytes) ? blocks_in_order(call) : with_root(call, 0);
 }
 
 static struct cost usual_reduce_scatter(const struct call *call)
@@ -412,7 +430,7 @@ static struct cost usual(const struct call *call)
     case HAN_REDUCE_SCATTER_BLOCK:
         return usual_reduce_scatter(call);
     case HAN_GATHER:
-        return IN_ORDER == way_of(of_gather, call->ranks, call->bytes) ? along_ranks(call) : in_turn(call, 0);
+        return IN_ORDER == way_of(of_gather, call->ranks, call->bytes) ? blocks_in_order(call) : in_turn(call, 0);
     case HAN_SCATTER:
         return usual_scatter(call);
     case HAN_ALLTOALL:
@@ -437,7 +455,7 @@ static struct cost usual_schedule(const struct call *call)
         return FEW_RANKS < call->ranks ? along_rounds(call, 0) : with_root(call, 0);
     case HAN_REDUCE:
         return commutes && 2 < call->ranks && times(ELEMENT, call->ranks) <= bytes
-                   ? both(halved(call, bytes, true, reduce), along_ranks(&part))
+                   ? both(halved(call, bytes, true, reduce), blocks_in_order(&part))
                    : along_in_order(call, reduce);
     case HAN_ALLREDUCE:
         return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > bytes || call->input->in_place || !commutes

@@ -673,6 +673,12 @@ static void test_chain(void **state)
     assert_int_equal(alone.row, 17000000);
 }
 
+/* Links limit: one has a KiB in a millisecond. */
+#define LINKS                                                                                                          \
+    "han-machine 1\nlow latency 1ns overhead 1ns 1ns copy 1TB/s\n"                                                     \
+    "up latency 1ns overhead 1ns 1ns copy 1TB/s rate 1.024MB/s\n"                                                      \
+    "memory copy 1TB/s reduce 1TB/s\ncores node 8\n"
+
 /* What goes over the busiest link tells which algorithm the fallback is taken for. */
 static void test_algorithms_of_the_fallback(void **state)
 {
@@ -706,16 +712,44 @@ static void test_algorithms_of_the_fallback(void **state)
         { HAN_SCATTER, 8, 2, 1024, 14 },
         { HAN_SCATTER, 32, 1, 1024, 31 },
     };
-    const char *text = "han-machine 1\nlow latency 1ns overhead 1ns 1ns copy 1TB/s\n"
-                       "up latency 1ns overhead 1ns 1ns copy 1TB/s rate 1.024MB/s\n"
-                       "memory copy 1TB/s reduce 1TB/s\ncores node 8\n";
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
     (void) state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
         const mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, rows[i].ppn, rows[i].bytes);
-        const uint64_t row = times_of(text, call, fallback).row;
+        const uint64_t row = times_of(LINKS, call, fallback).row;
 
+        assert_in_range(row, rows[i].kib * UINT64_C(1000000000), rows[i].kib * UINT64_C(1000000000) * 101 / 100);
+    }
+}
+
+/* The same where nodes have one rank after another: what goes to a near rank leaves the node. */
+static void test_scattered_ranks_of_the_fallback(void **state)
+{
+    static const struct {
+        mca_coll_han_collective_t collective;
+        size_t bytes;
+        uint64_t kib;
+    } rows[] = {
+        { HAN_BCAST, 1024, 4 * 3 },      /* four ranks of the root's node have the three next ones below them */
+        { HAN_BCAST, 8192, 2 * 8 },      /* one rank of each node has sent when all nodes have it */
+        { HAN_REDUCE, 8192, 4 * 2 * 8 }, /* in each node four ranks have branches of two and of one rank */
+        { HAN_ALLREDUCE, 8192, 2 * 4 * (4 + 2) }, /* the halves and quarters leave the node */
+        { HAN_ALLGATHER, 1024, 4 * (1 + 2) },
+        { HAN_REDUCE_SCATTER, 1024, 4 * (1 + 2) },
+        { HAN_REDUCE_SCATTER, 32 << 10, 4 * 15 * 32 },
+        { HAN_GATHER, 1024, 4 * (1 + 2) },
+        { HAN_SCATTER, 1024, 4 * (1 + 2) },
+    };
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        mca_coll_han_input_t call = input_of(rows[i].collective, 4, 4, rows[i].bytes);
+        uint64_t row;
+
+        call.in_order = false;
+        row = times_of(LINKS, call, fallback).row;
         assert_in_range(row, rows[i].kib * UINT64_C(1000000000), rows[i].kib * UINT64_C(1000000000) * 101 / 100);
     }
 }
@@ -1016,6 +1050,7 @@ int main(void)
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_algorithms_of_the_fallback),
+        cmocka_unit_test(test_scattered_ranks_of_the_fallback),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
         cmocka_unit_test(test_tree_of_a_large_node),
