@@ -306,14 +306,14 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
     const uint64_t sharing
         = times(call->nodes, 1 < call->params->lanes || 1 == call->ppn ? call->ppn : divide(call->ppn, 2));
     const uint64_t piece = piece_of(bytes, call->segment);
-    const bool in_turn = ADAPT_TREE_PIPELINE == call->tree; /* each node hears from one other only */
+    const bool pipelines = ADAPT_TREE_PIPELINE == call->tree; /* each node hears from one other only */
     const bool asked = piece > call->machine->levels[HAN_UP].eager;
-    const uint64_t link = asked ? sum(wire, wire / 2) : in_turn ? wire : meeting(call, wire);
+    const uint64_t link = asked ? sum(wire, wire / 2) : pipelines ? wire : meeting(call, wire);
     const uint64_t rank = work / sharing, busiest = sum(max(rank, link), min(rank, link) / 2);
 
     return (struct cost){
-        .path = in_turn && HAN_RING != call->params->algorithm ? max(one.path, busiest)
-                                                               : sum(one.path, busiest - busiest / call->nodes),
+        .path = pipelines && HAN_RING != call->params->algorithm ? max(one.path, busiest)
+                                                                 : sum(one.path, busiest - busiest / call->nodes),
         .hops = one.hops,
         .work = work,
         .rank = rank,
