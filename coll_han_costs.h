@@ -44,7 +44,7 @@ static inline uint64_t of_bytes(uint64_t bytes, uint64_t cost)
 
 static inline uint64_t divide(uint64_t a, uint64_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (0 != a % b);
 }
 
 /* Bytes of a segment of a message; whole where segments are 0. */
@@ -167,9 +167,9 @@ static inline struct cost among_all(const struct call *call, uint64_t pieces)
 {
     const uint64_t others = call->ppn - 1, ranks = call->ranks, away = times(ranks - call->ppn, pieces);
 
-    return both(
-        messages(call, HAN_UP, divide(call->bytes, pieces), 0, times(ranks, away), 2 * away, 1, times(call->ppn, away)),
-        messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
+    return both(messages(call, HAN_UP, divide(call->bytes, pieces), 0, times(ranks, away), times(2, away), 1,
+                         times(call->ppn, away)),
+                messages(call, HAN_LOW, call->bytes, 0, times(ranks, others), 2 * others, 0 < others, 0));
 }
 
 /* From the root to each rank, or the other way round. */

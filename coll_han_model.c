@@ -296,7 +296,7 @@ static struct cost over_trees(const struct call *call, struct trees trees)
  * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must, but
  * waits where pieces go only when they have been asked for. Ranks and links have half of their work at the same time.
  * While the first tree is through, the others have their turn; of pipelines, in which all nodes send from the beginning
- * to the end, all are through at once.
+ * to the end, all are through at once, but not those of a ring, which reduces before it tells.
  *
  * bytes: of the message of each tree; wire: ps of the busiest link
  */
@@ -373,7 +373,7 @@ static struct cost around_ring(const struct call *call, uint64_t bytes, uint64_t
     const uint64_t block = divide(bytes, call->nodes), steps = 2 * (call->nodes - 1);
     const uint64_t piece = piece_of(block, call->segment), pieces = pieces_of(block, call->segment);
     struct cost cost = messages(call, HAN_UP, piece, then / 2, times(times(pieces, call->nodes), steps),
-                                2 * times(pieces, steps), steps, 0);
+                                times(2, times(pieces, steps)), steps, 0);
 
     cost.work = sum(cost.work, times(call->nodes, call->machine->step));
     cost.link = times(steps, of_bytes(block, call->machine->levels[HAN_UP].rate));

@@ -35,7 +35,7 @@ uint64_t mca_coll_han_ranks_of_core(const mca_coll_han_machine_t *machine, uint6
 /**
  * Predicts the times of a call.
  *
- * @param input collective, nodes, ppn, bytes (of the message, or of a block), root_leads
+ * @param input collective, nodes, ppn, in_order, bytes (of the message, or of a block), commutes, in_place, form
  * @param params a way that serves it (mca_coll_han_fits); the fallback is one
  */
 mca_coll_han_times_t mca_coll_han_predict(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

@@ -130,7 +130,9 @@ static struct cost doubled(const struct call *call, uint64_t block, bool grows, 
     struct cost cost = { 0 };
 
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        cost = both(cost, round_at(call, distance, grows ? times(distance, block) : block, then));
+        const uint64_t blocks = grows ? min(distance, call->ranks - distance) : 1;
+
+        cost = both(cost, round_at(call, distance, times(blocks, block), then));
     }
     return cost;
 }
@@ -141,7 +143,8 @@ static struct cost halved(const struct call *call, uint64_t bytes, bool to_next,
     struct cost cost = { 0 };
 
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        const uint64_t part = to_next ? divide(bytes, 2 * distance) : times(divide(bytes, call->ranks), distance);
+        const uint64_t part = to_next ? divide(bytes, 2 * distance)
+                                      : times(divide(bytes, call->ranks), min(distance, call->ranks - distance));
 
         cost = both(cost, round_at(call, distance, part, then));
     }
@@ -159,30 +162,39 @@ static struct cost around_ranks(const struct call *call, uint64_t block, uint64_
                 messages(call, HAN_LOW, block, then, times(times(steps, call->nodes), call->ppn - 1), 0, 0, 0));
 }
 
-/* What goes so far along a tree, from so many ranks, of which so many are on one node. */
-static struct cost branches(const struct call *call, uint64_t distance, uint64_t from, uint64_t of_node, uint64_t then)
+/* How many of so many ranks, each `step` after the one before, are on one node; a step is a power of two. */
+static uint64_t on_one_node(const struct call *call, uint64_t from, uint64_t step)
+{
+    const uint64_t nodes = call->nodes;
+
+    return call->input->in_order ? min(from, divide(call->ppn, step)) : divide(from, nodes / min(step, nodes & -nodes));
+}
+
+/* What goes so far along a tree, from so many ranks, each `step` after the one before; each waits, or sends on at once.
+ */
+static struct cost branches(const struct call *call, uint64_t distance, uint64_t from, uint64_t step, uint64_t waits,
+                            uint64_t then)
 {
     const bool up = leaves_node(call, distance);
 
-    return messages(call, up ? HAN_UP : HAN_LOW, call->bytes, then, from, 1, 1, up ? of_node : 0);
+    return messages(call, up ? HAN_UP : HAN_LOW, call->bytes, then, from, 1, waits,
+                    up ? on_one_node(call, from, step) : 0);
 }
 
 /* Each rank that has the message sends it, twice as far in each round. */
 static struct cost along_rounds(const struct call *call, uint64_t then)
 {
-    const bool in_order = call->input->in_order;
     struct cost cost = { 0 };
 
     for (uint64_t known = 1; known < call->ranks; known *= 2) {
-        cost = both(cost,
-                    branches(call, known, min(known, call->ranks - known), in_order ? min(known, call->ppn) : 1, then));
+        cost = both(cost, branches(call, known, min(known, call->ranks - known), 1, 1, then));
     }
     return cost;
 }
 
 /*
  * A binary tree: on each level, of twice as many ranks as the one before, each has a child as far away as there are
- * ranks on it, and one twice as far away. What the root's node sends is on one link, and what a later level's does.
+ * ranks on it, and one twice as far away. The root's node may have ranks of several levels, all of which use its link.
  */
 static struct cost along_binary(const struct call *call, uint64_t then)
 {
@@ -197,22 +209,21 @@ static struct cost along_binary(const struct call *call, uint64_t then)
                        up_second = leaves_node(call, 2 * level) ? second : 0;
         const uint64_t up = up_first + up_second, low = first + second - up;
         const uint64_t each_up = divide(up, level), each_low = divide(low, level);
-        const uint64_t of_node = in_order ? min(level, ppn) : divide(level, call->nodes);
+        const uint64_t of_node = min(up, times(each_up, on_one_node(call, level, 1)));
         const uint64_t of_root = !in_order ? 1 == level : level <= ppn ? min(level, ppn - level + 1) : 0;
-        const struct cost one
-            = both(messages(call, HAN_UP, call->bytes, then, up, each_up, 0 < up, times(each_up, of_node)),
-                   messages(call, HAN_LOW, call->bytes, then, low, each_low, 0 == up, 0));
+        const struct cost one = both(messages(call, HAN_UP, call->bytes, then, up, each_up, 0 < up, of_node),
+                                     messages(call, HAN_LOW, call->bytes, then, low, each_low, 0 == up, 0));
 
         cost = both(cost, one);
-        root += times(each_up, of_root);
-        link = max(link, 0 < of_root ? root : times(each_up, of_node));
+        root += min(up, times(each_up, of_root));
+        link = max(link, 0 < of_root ? root : of_node);
         left -= first + second;
     }
     cost.link = times(link, of_bytes(call->bytes, call->machine->levels[HAN_UP].rate));
     return cost;
 }
 
-/* In each round who has the message has three children, a round's nearer to each other than the one's before. */
+/* In each round who has the message has three children, four times as near as in the round before. */
 static struct cost along_knomial(const struct call *call, uint64_t then)
 {
     struct cost cost = { 0 };
@@ -222,20 +233,14 @@ static struct cost along_knomial(const struct call *call, uint64_t then)
         farthest *= 4;
     }
     for (uint64_t distance = farthest; 0 < distance; distance /= 4) {
-        const uint64_t from = divide(call->ranks, 4 * distance);
-        const uint64_t of_node = call->input->in_order ? divide(call->ppn, 4 * distance) : min(from, call->ppn);
-
         for (uint64_t child = distance; child < 4 * distance && child < call->ranks; child += distance) {
-            cost = both(cost, branches(call, child, from, of_node, then));
+            const bool last = 3 * distance == child || call->ranks <= child + distance;
+
+            cost = both(cost,
+                        branches(call, child, divide(call->ranks - child, 4 * distance), 4 * distance, last, then));
         }
     }
     return cost;
-}
-
-/* Senders of one node at a level of such a tree. */
-static uint64_t of_one_node(const struct call *call)
-{
-    return call->input->in_order ? 1 : call->ppn;
 }
 
 /* A binomial tree the branches of which have consecutive ranks. */
@@ -246,12 +251,12 @@ static struct cost along_in_order(const struct call *call, uint64_t then)
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
         const uint64_t from = divide(call->ranks - distance, 2 * distance);
 
-        cost = both(cost, branches(call, distance, from, of_one_node(call), then));
+        cost = both(cost, branches(call, distance, from, 2 * distance, 1, then));
     }
     return cost;
 }
 
-/* What does not come without asking is asked for when its turn has come. */
+/* What does not come without asking is asked for when its turn has come; the root waits meanwhile, in each call. */
 static struct cost in_turn(const struct call *call, uint64_t then)
 {
     const uint64_t bytes = call->bytes;
@@ -261,6 +266,7 @@ static struct cost in_turn(const struct call *call, uint64_t then)
 
     if (call->machine->levels[HAN_UP].eager < bytes) {
         cost.path = asked;
+        cost.hops = call->ranks - 1;
         cost.rank = asked;
     }
     return cost;
@@ -294,7 +300,7 @@ static struct cost blocks_in_order(const struct call *call)
         const bool up = leaves_node(call, distance);
 
         cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, times(min(distance, left), call->bytes),
-                                   call->machine->copy, from, 1, 1, up ? of_one_node(call) : 0));
+                                   call->machine->copy, from, 1, 1, up ? on_one_node(call, from, 2 * distance) : 0));
     }
     return cost;
 }
@@ -308,7 +314,8 @@ static struct cost along_chain(const struct call *call)
     if (!call->input->in_order) {
         return messages(call, HAN_UP, call->bytes, reduce, call->ranks - 1, 2, call->ranks - 1, call->ppn);
     }
-    return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : 2, call->nodes - 1, 1),
+    return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : min(call->nodes - 1, 2),
+                         call->nodes - 1, 1),
                 messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
                          times(call->nodes, others), 0));
 }

@@ -610,6 +610,29 @@ static void check_growth(const mca_coll_han_machine_t *machine, const mca_coll_h
     }
 }
 
+static void check_something(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,
+                            const mca_coll_han_params_t *candidates, long count)
+{
+    for (long i = 0; i < count; ++i) {
+        const mca_coll_han_times_t times = mca_coll_han_predict(machine, input, &candidates[i]);
+
+        assert_true(UINT64_C(1) << 50 < times.single && UINT64_C(1) << 50 < times.row);
+    }
+}
+
+/* As many bytes as a number holds: more than fits is as much as fits, not little, and nothing is divided by none. */
+static void test_most_bytes(void **state)
+{
+    const mca_coll_han_machine_t machine = unit_machine(ALONE);
+
+    (void) state;
+    for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
+        for (int s = 0; HAN_BARRIER != c && s < SHAPES; ++s) {
+            visit_call(&machine, c, shapes[s].nodes, shapes[s].ppn, SIZE_MAX, HAN_BLOCKING, check_something);
+        }
+    }
+}
+
 static void test_more_bytes_take_no_less(void **state)
 {
     (void) state;
@@ -697,6 +720,7 @@ static void test_algorithms_of_the_fallback(void **state)
         { HAN_REDUCE, 8, 2, 8192, 3 * 8 },        /* one of nodes */
         { HAN_ALLREDUCE, 8, 2, 2048, 2 * 3 * 2 }, /* doubling */
         { HAN_ALLREDUCE, 8, 2, 8192, 2 * 2 * (4 + 2 + 1) / 2 }, /* halving: first in the nodes, and back */
+        { HAN_ALLGATHER, 9, 1, 1024, 1 + 2 + 4 + 1 },           /* all but eight are known before the last round */
         { HAN_ALLGATHER, 8, 2, 1024, 2 * (2 + 4 + 8) },
         { HAN_ALLGATHER, 16, 2, 2048, 16 * 2 * 2 },  /* between neighbours, two blocks in a round */
         { HAN_ALLGATHER, 16, 2, 64 << 10, 31 * 64 }, /* a ring */
@@ -728,24 +752,26 @@ static void test_scattered_ranks_of_the_fallback(void **state)
 {
     static const struct {
         mca_coll_han_collective_t collective;
+        int nodes, ppn;
         size_t bytes;
         uint64_t kib;
     } rows[] = {
-        { HAN_BCAST, 1024, 4 * 3 },      /* four ranks of the root's node have the three next ones below them */
-        { HAN_BCAST, 8192, 2 * 8 },      /* one rank of each node has sent when all nodes have it */
-        { HAN_REDUCE, 8192, 4 * 2 * 8 }, /* in each node four ranks have branches of two and of one rank */
-        { HAN_ALLREDUCE, 8192, 2 * 4 * (4 + 2) }, /* the halves and quarters leave the node */
-        { HAN_ALLGATHER, 1024, 4 * (1 + 2) },
-        { HAN_REDUCE_SCATTER, 1024, 4 * (1 + 2) },
-        { HAN_REDUCE_SCATTER, 32 << 10, 4 * 15 * 32 },
-        { HAN_GATHER, 1024, 4 * (1 + 2) },
-        { HAN_SCATTER, 1024, 4 * (1 + 2) },
+        { HAN_BCAST, 4, 4, 1024, 4 * 3 },      /* four ranks of the root's node have the three next ones below them */
+        { HAN_BCAST, 4, 4, 8192, 2 * 8 },      /* one rank of each node has sent when all nodes have it */
+        { HAN_REDUCE, 4, 4, 8192, 4 * 2 * 8 }, /* in each node four ranks have branches of two and of one rank */
+        { HAN_REDUCE, 3, 16, 8192, (8 + 4 + 2 + 1 + 1 + 1) * 8 },
+        { HAN_ALLREDUCE, 4, 4, 8192, 2 * 4 * (4 + 2) }, /* the halves and quarters leave the node */
+        { HAN_ALLGATHER, 4, 4, 1024, 4 * (1 + 2) },
+        { HAN_REDUCE_SCATTER, 4, 4, 1024, 4 * (1 + 2) },
+        { HAN_REDUCE_SCATTER, 4, 4, 32 << 10, 4 * 15 * 32 },
+        { HAN_GATHER, 4, 4, 1024, 4 * (1 + 2) },
+        { HAN_SCATTER, 4, 4, 1024, 4 * (1 + 2) },
     };
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
     (void) state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-        mca_coll_han_input_t call = input_of(rows[i].collective, 4, 4, rows[i].bytes);
+        mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, rows[i].ppn, rows[i].bytes);
         uint64_t row;
 
         call.in_order = false;
@@ -769,6 +795,9 @@ static void test_what_is_known_of_the_fallback(void **state)
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 1024), fallback).single, 127000000);
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 65 << 10), fallback).single, asked + asked / 3);
     assert_int_equal(times_of(ALONE, input_of(HAN_SCATTER, 2, 1, 65 << 10), fallback).single, asked);
+    /* Who has three children serves the last one 17 us after the first one, in each of two rounds. */
+    assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 16, 1, 0), fallback).single, 2 * (27000000 + 17000000));
+    assert_int_equal(times_of(ALONE, input_of(HAN_SCAN, 2, 1, 0), fallback).row, 8500000);
     /* Many ranks reduce what is short, and broadcast it. */
     assert_int_equal(times_of(ALONE, input_of(HAN_ALLREDUCE, 128, 1, 64 << 10), fallback).single,
                      times_of(ALONE, input_of(HAN_REDUCE, 128, 1, 64 << 10), fallback).single
@@ -1065,6 +1094,7 @@ int main(void)
         cmocka_unit_test(test_what_meets_at_a_link),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_more_bytes_take_no_less),
+        cmocka_unit_test(test_most_bytes),
         cmocka_unit_test(test_pick),
     };
 
