@@ -47,31 +47,6 @@ static inline uint64_t divide(uint64_t a, uint64_t b)
     return a / b + (0 != a % b);
 }
 
-/* Bytes of a segment of a message; whole where segments are 0. */
-static inline uint64_t piece_of(uint64_t bytes, uint64_t segment)
-{
-    return 0 == segment || segment > bytes ? bytes : segment;
-}
-
-/* Segments of a message; one without data is one, too. */
-static inline uint64_t pieces_of(uint64_t bytes, uint64_t segment)
-{
-    const uint64_t piece = piece_of(bytes, segment);
-
-    return 0 == piece ? 1 : divide(bytes, piece);
-}
-
-/* Rounds in which what is known grows by this factor, until all do. */
-static inline unsigned rounds_of(uint64_t count, uint64_t factor)
-{
-    unsigned rounds = 0;
-
-    for (uint64_t known = 1; known < count; known *= factor) {
-        ++rounds;
-    }
-    return rounds;
-}
-
 /* What a part of a call, or all of it, costs. */
 struct cost {
     uint64_t path; /* ps along its critical path, and ... */

@@ -8,6 +8,31 @@
 
 #include "coll_adapt/coll_adapt_memory.h"
 
+/* Bytes of a segment of a message; whole where segments are 0. */
+static uint64_t piece_of(uint64_t bytes, uint64_t segment)
+{
+    return 0 == segment || segment > bytes ? bytes : segment;
+}
+
+/* Segments of a message; one without data is one, too. */
+static uint64_t pieces_of(uint64_t bytes, uint64_t segment)
+{
+    const uint64_t piece = piece_of(bytes, segment);
+
+    return 0 == piece ? 1 : divide(bytes, piece);
+}
+
+/* Rounds in which what is known grows by this factor, until all do. */
+static unsigned rounds_of(uint64_t count, uint64_t factor)
+{
+    unsigned rounds = 0;
+
+    for (uint64_t known = 1; known < count; known *= factor) {
+        ++rounds;
+    }
+    return rounds;
+}
+
 /* ---- messages ---- */
 
 /* All work for a message but moving its bytes. */

@@ -172,13 +172,12 @@ static uint64_t on_one_node(const struct call *call, uint64_t from, uint64_t ste
 
 /* What goes so far along a tree, from so many ranks, each `step` after the one before; each waits, or sends on at once.
  */
-static struct cost branches(const struct call *call, uint64_t distance, uint64_t from, uint64_t step, uint64_t waits,
-                            uint64_t then)
+static struct cost branches(const struct call *call, uint64_t distance, uint64_t bytes, uint64_t from, uint64_t step,
+                            uint64_t waits, uint64_t then)
 {
     const bool up = leaves_node(call, distance);
 
-    return messages(call, up ? HAN_UP : HAN_LOW, call->bytes, then, from, 1, waits,
-                    up ? on_one_node(call, from, step) : 0);
+    return messages(call, up ? HAN_UP : HAN_LOW, bytes, then, from, 1, waits, up ? on_one_node(call, from, step) : 0);
 }
 
 /* Each rank that has the message sends it, twice as far in each round. */
@@ -187,9 +186,18 @@ static struct cost along_rounds(const struct call *call, uint64_t then)
     struct cost cost = { 0 };
 
     for (uint64_t known = 1; known < call->ranks; known *= 2) {
-        cost = both(cost, branches(call, known, min(known, call->ranks - known), 1, 1, then));
+        cost = both(cost, branches(call, known, call->bytes, min(known, call->ranks - known), 1, 1, then));
     }
     return cost;
+}
+
+/* Ranks of the root's node on a level of a binary tree: so many are on it, and one less before it. */
+static uint64_t of_roots_node(const struct call *call, uint64_t level)
+{
+    if (!call->input->in_order) {
+        return 1 == level;
+    }
+    return level <= call->ppn ? min(level, call->ppn - level + 1) : 0;
 }
 
 /*
@@ -198,8 +206,6 @@ static struct cost along_rounds(const struct call *call, uint64_t then)
  */
 static struct cost along_binary(const struct call *call, uint64_t then)
 {
-    const uint64_t ppn = call->ppn;
-    const bool in_order = call->input->in_order;
     struct cost cost = { 0 };
     uint64_t root = 0, link = 0;
 
@@ -210,7 +216,7 @@ static struct cost along_binary(const struct call *call, uint64_t then)
         const uint64_t up = up_first + up_second, low = first + second - up;
         const uint64_t each_up = divide(up, level), each_low = divide(low, level);
         const uint64_t of_node = min(up, times(each_up, on_one_node(call, level, 1)));
-        const uint64_t of_root = !in_order ? 1 == level : level <= ppn ? min(level, ppn - level + 1) : 0;
+        const uint64_t of_root = of_roots_node(call, level);
         const struct cost one = both(messages(call, HAN_UP, call->bytes, then, up, each_up, 0 < up, of_node),
                                      messages(call, HAN_LOW, call->bytes, then, low, each_low, 0 == up, 0));
 
@@ -236,24 +242,36 @@ static struct cost along_knomial(const struct call *call, uint64_t then)
         for (uint64_t child = distance; child < 4 * distance && child < call->ranks; child += distance) {
             const bool last = 3 * distance == child || call->ranks <= child + distance;
 
-            cost = both(cost,
-                        branches(call, child, divide(call->ranks - child, 4 * distance), 4 * distance, last, then));
+            const uint64_t from = divide(call->ranks - child, 4 * distance);
+
+            cost = both(cost, branches(call, child, call->bytes, from, 4 * distance, last, then));
         }
     }
     return cost;
 }
 
-/* A binomial tree the branches of which have consecutive ranks. */
-static struct cost along_in_order(const struct call *call, uint64_t then)
+/* A binomial tree the branches of which have consecutive ranks: of blocks a message has those of all that are below. */
+static struct cost along_branches(const struct call *call, bool blocks, uint64_t then)
 {
     struct cost cost = { 0 };
 
     for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        const uint64_t from = divide(call->ranks - distance, 2 * distance);
+        const uint64_t left = call->ranks - distance, below = blocks ? min(distance, left) : 1;
 
-        cost = both(cost, branches(call, distance, from, 2 * distance, 1, then));
+        cost = both(cost, branches(call, distance, times(below, call->bytes), divide(left, 2 * distance), 2 * distance,
+                                   1, then));
     }
     return cost;
+}
+
+static struct cost along_in_order(const struct call *call, uint64_t then)
+{
+    return along_branches(call, false, then);
+}
+
+static struct cost blocks_in_order(const struct call *call)
+{
+    return along_branches(call, true, call->machine->copy);
 }
 
 /* What does not come without asking is asked for when its turn has come; the root waits meanwhile, in each call. */
@@ -290,21 +308,6 @@ static struct cost along_tree(const struct call *call, enum way way, uint64_t th
     }
 }
 
-/* Blocks along such a tree: a message has those of all that are below. */
-static struct cost blocks_in_order(const struct call *call)
-{
-    struct cost cost = { 0 };
-
-    for (uint64_t distance = 1; distance < call->ranks; distance *= 2) {
-        const uint64_t left = call->ranks - distance, from = divide(left, 2 * distance);
-        const bool up = leaves_node(call, distance);
-
-        cost = both(cost, messages(call, up ? HAN_UP : HAN_LOW, times(min(distance, left), call->bytes),
-                                   call->machine->copy, from, 1, 1, up ? on_one_node(call, from, 2 * distance) : 0));
-    }
-    return cost;
-}
-
 /* From rank to next rank: of each node one receives from another node, and one sends there; or all do, where no two of
  * them follow one another. */
 static struct cost along_chain(const struct call *call)
@@ -318,6 +321,28 @@ static struct cost along_chain(const struct call *call)
                          call->nodes - 1, 1),
                 messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
                          times(call->nodes, others), 0));
+}
+
+/* A step for each message along the path; each rank has so many. */
+static struct cost with_steps(const struct call *call, struct cost cost, uint64_t of_rank)
+{
+    const uint64_t step = call->machine->step, own = times(of_rank, step);
+
+    return both(cost, (struct cost){ .path = times(cost.hops, step), .work = times(call->ranks, own), .rank = own });
+}
+
+/* What both components do alike. */
+static struct cost usual_of_both(const struct call *call)
+{
+    switch (call->input->collective) {
+    case HAN_BARRIER:
+        return doubled(call, 0, false, 0);
+    case HAN_SCAN:
+    case HAN_EXSCAN:
+        return along_chain(call);
+    default:
+        return with_all(call);
+    }
 }
 
 /* ---- coll/tuned ---- */
@@ -411,9 +436,8 @@ static struct cost half_of_all(const struct call *call)
 {
     const uint64_t half = times(divide(call->ranks, 2), call->bytes);
     const struct cost cost = doubled(call, half, false, 2 * call->machine->copy);
-    const uint64_t steps = times(cost.hops, call->machine->step);
 
-    return both(cost, (struct cost){ .path = steps, .work = times(call->ranks, steps), .rank = steps });
+    return with_steps(call, cost, cost.hops);
 }
 
 static struct cost usual(const struct call *call)
@@ -425,11 +449,6 @@ static struct cost usual(const struct call *call)
         return usual_reduce(call);
     case HAN_ALLREDUCE:
         return usual_allreduce(call);
-    case HAN_BARRIER:
-        return doubled(call, 0, false, 0);
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return along_chain(call);
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
         return usual_allgather(call);
@@ -441,14 +460,15 @@ static struct cost usual(const struct call *call)
     case HAN_SCATTER:
         return usual_scatter(call);
     case HAN_ALLTOALL:
-        return DOUBLING == way_of(of_alltoall, call->ranks, call->bytes) ? half_of_all(call) : with_all(call);
+        return DOUBLING == way_of(of_alltoall, call->ranks, call->bytes) ? half_of_all(call) : usual_of_both(call);
     default:
-        return with_all(call);
+        return usual_of_both(call);
     }
 }
 
 /* ---- coll/libnbc ---- */
 
+/* Each rank makes a schedule, which goes round by round, each begun by who finds the one before complete. */
 static struct cost usual_schedule(const struct call *call)
 {
     enum { FEW_RANKS = 4, ELEMENT = 8, SHORT_ALLREDUCE = 65536 };
@@ -468,11 +488,6 @@ static struct cost usual_schedule(const struct call *call)
         return FEW_RANKS > call->ranks || SHORT_ALLREDUCE > bytes || call->input->in_place || !commutes
                    ? both(along_in_order(call, reduce), along_rounds(call, 0))
                    : both(halved(call, bytes, true, reduce), halved(call, bytes, true, 0));
-    case HAN_BARRIER:
-        return doubled(call, 0, false, 0);
-    case HAN_SCAN:
-    case HAN_EXSCAN:
-        return along_chain(call);
     case HAN_ALLGATHER:
     case HAN_ALLGATHERV:
         return among_all(call, 1);
@@ -480,16 +495,8 @@ static struct cost usual_schedule(const struct call *call)
     case HAN_REDUCE_SCATTER_BLOCK:
         return both(along_in_order(&total, reduce), with_root(call, 0));
     default:
-        return with_all(call);
+        return usual_of_both(call);
     }
-}
-
-/* Each rank makes a schedule, which goes round by round, each begun by who finds the one before complete. */
-static struct cost by_rounds(const struct call *call, struct cost cost)
-{
-    const uint64_t step = call->machine->step;
-
-    return both(cost, (struct cost){ .path = times(cost.hops, step), .work = times(call->ranks, step), .rank = step });
 }
 
 /* Whether there is little to choose. Each block of a gather or scatter comes to the root or leaves it once, whoever
@@ -509,7 +516,8 @@ static bool is_known(const struct call *call)
  */
 struct cost mca_coll_han_cost_without(const struct call *call)
 {
-    const struct cost cost = HAN_BLOCKING == call->input->form ? usual(call) : by_rounds(call, usual_schedule(call));
+    const struct cost cost
+        = HAN_BLOCKING == call->input->form ? usual(call) : with_steps(call, usual_schedule(call), 1);
     const struct cost third
         = { .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3, .link = cost.link / 3 };
 

@@ -702,15 +702,28 @@ static void test_chain(void **state)
     "up latency 1ns overhead 1ns 1ns copy 1TB/s rate 1.024MB/s\n"                                                      \
     "memory copy 1TB/s reduce 1TB/s\ncores node 8\n"
 
+/* A call of the fallback, and what it takes. */
+struct over_a_link {
+    mca_coll_han_collective_t collective;
+    int nodes, ppn;
+    size_t bytes;
+    uint64_t kib; /* over the busiest link, one way */
+};
+
+static void assert_over_a_link(const struct over_a_link *wanted, bool in_order)
+{
+    const uint64_t wire = wanted->kib * UINT64_C(1000000000);
+    mca_coll_han_input_t call = input_of(wanted->collective, wanted->nodes, wanted->ppn, wanted->bytes);
+
+    call.in_order = in_order;
+    assert_in_range(times_of(LINKS, call, (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK }).row, wire,
+                    wire * 101 / 100);
+}
+
 /* What goes over the busiest link tells which algorithm the fallback is taken for. */
 static void test_algorithms_of_the_fallback(void **state)
 {
-    static const struct {
-        mca_coll_han_collective_t collective;
-        int nodes, ppn;
-        size_t bytes;
-        uint64_t kib; /* over the busiest link, one way */
-    } rows[] = {
+    static const struct over_a_link rows[] = {
         { HAN_BCAST, 4, 1, 1024, 2 },     /* a binary tree */
         { HAN_BCAST, 8, 2, 1024, 3 + 2 }, /* of three children in a round: four ranks, and two beside the root's node */
         { HAN_BCAST, 8, 2, 8192, 2 * 3 * 8 },    /* of one: both ranks of the root's node send in three rounds */
@@ -736,26 +749,17 @@ static void test_algorithms_of_the_fallback(void **state)
         { HAN_SCATTER, 8, 2, 1024, 14 },
         { HAN_SCATTER, 32, 1, 1024, 31 },
     };
-    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
     (void) state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-        const mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, rows[i].ppn, rows[i].bytes);
-        const uint64_t row = times_of(LINKS, call, fallback).row;
-
-        assert_in_range(row, rows[i].kib * UINT64_C(1000000000), rows[i].kib * UINT64_C(1000000000) * 101 / 100);
+        assert_over_a_link(&rows[i], true);
     }
 }
 
 /* The same where nodes have one rank after another: what goes to a near rank leaves the node. */
 static void test_scattered_ranks_of_the_fallback(void **state)
 {
-    static const struct {
-        mca_coll_han_collective_t collective;
-        int nodes, ppn;
-        size_t bytes;
-        uint64_t kib;
-    } rows[] = {
+    static const struct over_a_link rows[] = {
         { HAN_BCAST, 4, 4, 1024, 4 * 3 },      /* four ranks of the root's node have the three next ones below them */
         { HAN_BCAST, 4, 4, 8192, 2 * 8 },      /* one rank of each node has sent when all nodes have it */
         { HAN_REDUCE, 4, 4, 8192, 4 * 2 * 8 }, /* in each node four ranks have branches of two and of one rank */
@@ -767,16 +771,10 @@ static void test_scattered_ranks_of_the_fallback(void **state)
         { HAN_GATHER, 4, 4, 1024, 4 * (1 + 2) },
         { HAN_SCATTER, 4, 4, 1024, 4 * (1 + 2) },
     };
-    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
     (void) state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
-        mca_coll_han_input_t call = input_of(rows[i].collective, rows[i].nodes, rows[i].ppn, rows[i].bytes);
-        uint64_t row;
-
-        call.in_order = false;
-        row = times_of(LINKS, call, fallback).row;
-        assert_in_range(row, rows[i].kib * UINT64_C(1000000000), rows[i].kib * UINT64_C(1000000000) * 101 / 100);
+        assert_over_a_link(&rows[i], false);
     }
 }
 
