@@ -191,10 +191,15 @@ static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
     }
 }
 
-/* Where each rank has a block, the leaders have no tree. */
+/* Level by level, leaders who tell all others have no tree to choose: of blocks, and in a barrier. */
+static bool has_tree_of_levels(mca_coll_han_collective_t collective)
+{
+    return HAN_BARRIER != collective && !mca_coll_han_is_of_blocks(collective);
+}
+
 static void add_trees_of_levels(struct list *list, mca_coll_han_params_t params, int count)
 {
-    const int trees_of_call = mca_coll_han_is_of_blocks(list->what->input.collective) ? 1 : count;
+    const int trees_of_call = has_tree_of_levels(list->what->input.collective) ? count : 1;
 
     for (int i = 0; i < trees_of_call; ++i) {
         if (!is_alike(list->what, i)) {
@@ -344,7 +349,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if (levels) {
         append(text, " smod=%s", mca_coll_han_submodule_names[params->smod]);
     }
-    if ((levels && !mca_coll_han_is_of_blocks(collective)) || inner || tree_of_leaders) {
+    if ((levels && has_tree_of_levels(collective)) || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
     if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))

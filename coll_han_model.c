@@ -501,6 +501,7 @@ static struct cost blocks_by_levels(const struct call *call)
 static struct cost by_levels(const struct call *call)
 {
     const mca_coll_han_algorithm_id_t algorithm = call->params->algorithm;
+    const bool up_allreduce = HAN_UP_ALLREDUCE == algorithm || HAN_BARRIER == call->input->collective;
     const uint64_t reduce = call->machine->reduce, cut = HAN_SIMPLE == algorithm ? 0 : call->params->fs;
     const uint64_t segment = piece_of(call->bytes, cut), segments = pieces_of(call->bytes, cut);
     struct cost up, low;
@@ -512,8 +513,8 @@ static struct cost by_levels(const struct call *call)
         return overlapped(call, between_nodes(call, segment, reduce), inside_nodes(call, segment, reduce), segments);
     }
     low = both(inside_nodes(call, segment, reduce), inside_nodes(call, segment, 0));
-    up = HAN_UP_ALLREDUCE == algorithm ? among_all_leaders(call, segment, reduce)
-                                       : both(between_nodes(call, segment, reduce), between_nodes(call, segment, 0));
+    up = up_allreduce ? among_all_leaders(call, segment, reduce)
+                      : both(between_nodes(call, segment, reduce), between_nodes(call, segment, 0));
     return overlapped(call, up, low, segments);
 }
 

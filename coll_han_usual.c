@@ -51,6 +51,11 @@ static enum way way_of(const struct limit *limits, uint64_t ranks, uint64_t byte
         ANY, ANY, way                                                                                                  \
     }
 
+static const struct limit of_barrier[] = {
+    { 4, ANY, DOUBLING },    { 8, ANY, LINEAR },      { 256, ANY, DOUBLING }, { 512, ANY, IN_ORDER },
+    { 1024, ANY, DOUBLING }, { 4096, ANY, IN_ORDER }, LAST(DOUBLING),
+};
+
 static const struct limit of_bcast[] = {
     { 8, KB(2), BINARY },       { 8, KB(8), BINOMIAL },   { 8, ANY, LINEAR },        { 16, KB(4), KNOMIAL },
     { 16, KB(16), BINARY },     { 16, KB(32), BINOMIAL }, { 16, ANY, LINEAR },       { 32, KB(4), KNOMIAL },
@@ -355,6 +360,14 @@ static struct call with_bytes(const struct call *call, uint64_t bytes)
     return other;
 }
 
+/* Without data: in rounds, or to a root and back. */
+static struct cost usual_barrier(const struct call *call)
+{
+    const enum way way = way_of(of_barrier, call->ranks, 0);
+
+    return DOUBLING == way ? doubled(call, 0, false, 0) : both(along_tree(call, way, 0), along_tree(call, way, 0));
+}
+
 static struct cost usual_bcast(const struct call *call)
 {
     const enum way way = way_of(of_bcast, call->ranks, call->bytes);
@@ -443,6 +456,8 @@ static struct cost half_of_all(const struct call *call)
 static struct cost usual(const struct call *call)
 {
     switch (call->input->collective) {
+    case HAN_BARRIER:
+        return usual_barrier(call);
     case HAN_BCAST:
         return usual_bcast(call);
     case HAN_REDUCE:

@@ -175,14 +175,19 @@ test_regret_rules() {
 # On what was measured on virtual clusters: no pick takes much more than the best. The means by each clock are at most
 # MOST; SINGLE and ROW of the fallback's time. Of so many times picks for both are above 1.05 of the fallback's: SLOWER.
 test_regret_measured() {            # test_regret_measured TABLE SHAPE RATE MOST SINGLE ROW SLOWER
-    local table=$HERE/$1.csv shape=$2 rate=$3
+    local table=$HERE/$1.csv rate=$3 shape=() points=48
+    [[ $2 == any ]] || shape=(--shape "$2")
     cp "$HERE/cluster$([[ $1 != *_slow ]] || echo _slow).machine" "$tmp/cluster"
     case $rate in
         none) sed -i 's/ rate [^ ]*//' "$tmp/cluster" ;;
         1gbit) sed -i 's/ rate [^ ]*/ rate 120MB\/s/' "$tmp/cluster" ;;
     esac
-    run 0 regret "$table" --machine "$tmp/cluster" --shape "$shape" --rate "$rate" || return 1
-    awk -v points="$([[ $1 == *_rates ]] && echo 32 || echo 48)" -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
+    case $1 in
+        *_rates) points=32 ;;
+        *_barrier) points=16 ;;
+    esac
+    run 0 regret "$table" --machine "$tmp/cluster" "${shape[@]}" --rate "$rate" || return 1
+    awk -v points="$points" -v most="$4" -v single="$5" -v row="$6" -v slower="$7" '
         $1 == "all" { good = $2 >= points && $3 <= most && $4 <= most && $9 < single && $10 < row && $11 + $12 <= slower }
         END { exit !good }' "$tmp/out" ||
         { cat "$tmp/out" >>"$tmp/err"; return 1; }
@@ -329,7 +334,9 @@ t_check "explain: past the middle of two samples the other one" test_explained "
 t_check "explain: algorithm=auto leaves it to the model" test_explained \
     'left     to the model: algorithm=auto' "$tmp/good" --collective bcast "${CALL[@]}" --bytes 1K
 t_check "explain: what the file has no rule for, the built-in rules decide" test_explained 'decides  built-in rules:' \
-    "$tmp/good" --collective barrier "${CALL[@]}" --bytes 0
+    "$tmp/good" --collective scan "${CALL[@]}" --bytes 0
+t_check "explain: of a barrier, without data, the model tells" test_explained 'decides  the model, for ' \
+    --collective barrier "${CALL[@]}" --bytes 0
 t_check "explain tells the built-in rule where the root alone knows how long blocks are" test_explained 'decides  built-in rules:' \
     --collective gatherv "${CALL[@]}" --bytes 1K
 for machine in auto none; do
@@ -375,6 +382,7 @@ candidates_nonblocking 4x1 none 1.08 0.87 0.83 5
 candidates_nonblocking 2x2 none 1.08 0.85 0.7 11
 candidates_nonblocking 3x3 none 1.06 0.76 0.54 5
 candidates_nonblocking 16x1 none 1.07 0.77 0.67 7
+candidates_barrier any none 1.07 0.69 0.57 3
 candidates_rates 4x1 200mbit 1.06 0.86 0.81 7
 candidates_rates 2x2 200mbit 1.08 0.85 0.77 1
 candidates_rates 8x2 200mbit 1.12 0.72 0.7 7

@@ -124,6 +124,33 @@ static void test_alltoallv(void **state)
     mca_coll_han_choices_free(&on_fast);
 }
 
+/* Without data there is nothing to choose by, but of a barrier all that takes time is known. */
+static void test_barrier(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    mca_coll_han_input_t input = input_of(HAN_BARRIER, 0);
+    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_params_t *params;
+    mca_coll_han_times_t *times;
+    const long count = mca_coll_han_choice_candidates(&machine, input, &params, &times);
+
+    (void) state;
+    assert_true(mca_coll_han_choice_serves(&input));
+    assert_true(mca_coll_han_candidate_is(HAN_BARRIER, &params[mca_coll_han_pick(times, count, times[0])],
+                                          mca_coll_han_choose(&choices, &machine, &input)));
+    for (long i = 1; i < count; ++i) {
+        assert_true(HAN_SIMPLE != params[i].algorithm || HAN_SIMPLE != params[i - 1].algorithm
+                    || params[i].smod != params[i - 1].smod);
+    }
+    input.nodes = 1;
+    assert_false(mca_coll_han_choice_serves(&input));
+    input = input_of(HAN_BCAST, 0);
+    assert_false(mca_coll_han_choice_serves(&input));
+    mca_coll_han_choices_free(&choices);
+    free(params);
+    free(times);
+}
+
 static void test_machines_differ(void **state)
 {
     const mca_coll_han_machine_t slow = machine_of("2MB/s"), fast = machine_of("50GB/s");
@@ -227,6 +254,7 @@ int main(void)
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_is_the_pick),
         cmocka_unit_test(test_alltoallv),
+        cmocka_unit_test(test_barrier),
         cmocka_unit_test(test_machines_differ),
         cmocka_unit_test(test_calls_that_differ),
         cmocka_unit_test(test_elements_that_differ),

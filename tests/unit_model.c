@@ -756,6 +756,25 @@ static void test_algorithms_of_the_fallback(void **state)
     }
 }
 
+/* Rounds of messages of 27 both ways, or to a root and back; who has one more at once takes 8.5. */
+static void test_barrier_of_the_fallback(void **state)
+{
+    static const struct {
+        int ranks;
+        uint64_t time;
+    } rows[] = {
+        { 3, 2 * (27000000 + 8500000) },   { 4, 2 * (27000000 + 2 * 8500000) }, { 7, 2 * (27000000 + 5 * 8500000) },
+        { 8, 3 * (27000000 + 8500000) },   { 255, 8 * (27000000 + 8500000) },   { 256, 2 * 8 * 27000000 },
+        { 512, 9 * (27000000 + 8500000) }, { 1024, 2 * 10 * 27000000 },         { 4096, 12 * (27000000 + 8500000) },
+    };
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        assert_int_equal(times_of(ALONE, input_of(HAN_BARRIER, rows[i].ranks, 1, 0), fallback).single, rows[i].time);
+    }
+}
+
 /* The same where nodes have one rank after another: what goes to a near rank leaves the node. */
 static void test_scattered_ranks_of_the_fallback(void **state)
 {
@@ -1077,6 +1096,7 @@ int main(void)
         cmocka_unit_test(test_many_trees),
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_algorithms_of_the_fallback),
+        cmocka_unit_test(test_barrier_of_the_fallback),
         cmocka_unit_test(test_scattered_ranks_of_the_fallback),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
