@@ -143,9 +143,6 @@ typedef struct mca_coll_han_fallback_t {
 /** Segments that adapt has under way to and from each peer: N and M of the ADAPT paper, section 2.2.1. */
 enum { HAN_SENDS = 3, HAN_RECVS = 6 };
 
-/** Radix of k-nomial trees: low trees, for what counts with short messages is the number of hops. */
-enum { HAN_RADIX = 4 };
-
 typedef struct mca_coll_han_tree_t {
     bool made;
     int lane;

@@ -24,10 +24,17 @@ size_t mca_coll_han_choice_bytes(size_t bytes)
     return 4 <= power && power / 4 * 3 >= bytes ? power / 4 * 3 : power;
 }
 
-/* Of an alltoallv a rank knows its own blocks only. */
+/* Of an alltoallv a rank knows its own blocks only; a barrier has none. */
 static size_t bytes_of(const mca_coll_han_input_t *input)
 {
-    return HAN_ALLTOALLV == input->collective ? HAN_CHOICE_UNKNOWN : input->bytes;
+    switch (input->collective) {
+    case HAN_ALLTOALLV:
+        return HAN_CHOICE_UNKNOWN;
+    case HAN_BARRIER:
+        return 0;
+    default:
+        return input->bytes;
+    }
 }
 
 /* Never 0. */

@@ -47,6 +47,17 @@ static inline uint64_t divide(uint64_t a, uint64_t b)
     return a / b + (0 != a % b);
 }
 
+/* Rounds in which what is known grows by this factor, until all do. */
+static inline unsigned rounds_of(uint64_t count, uint64_t factor)
+{
+    unsigned rounds = 0;
+
+    for (uint64_t known = 1; known < count; known *= factor) {
+        ++rounds;
+    }
+    return rounds;
+}
+
 /* What a part of a call, or all of it, costs. */
 struct cost {
     uint64_t path; /* ps along its critical path, and ... */
@@ -161,6 +172,20 @@ static inline struct cost with_all(const struct call *call)
 {
     return mca_coll_han_is_alltoall(call->input->collective) ? among_all(call, 1) : with_root(call, 0);
 }
+
+/* ---- trees ---- */
+
+struct shape {
+    uint64_t depth;
+    uint64_t root, inner; /* children of the root, and the most that another one has */
+    uint64_t turns;       /* beside the depth, messages behind one another until the last one is reached, ... */
+    uint64_t all;         /* ... and where all that a rank sends end together */
+};
+
+/** Of a tree of so many ranks, of radix HAN_RADIX where its kind has one, rooted at its first rank. */
+struct shape mca_coll_han_shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size);
+
+/* ---- without HAN ---- */
 
 /**
  * What a call takes of the component that was there before, by what is known of Open MPI's: coll/tuned for blocking

@@ -322,12 +322,15 @@ static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
 int mca_coll_han_groups_for(const mca_coll_han_input_t *input)
 {
     const long long ranks = (long long) input->nodes * input->ppn;
-    long long root = 1;
+    long long root = 0, step = 1; /* root * root < ranks */
 
-    while (root * root < ranks) {
-        ++root;
+    while (step * step < ranks) {
+        step *= 2;
     }
-    return (int) root;
+    for (; 0 < step; step /= 2) {
+        root += (root + step) * (root + step) < ranks ? step : 0;
+    }
+    return (int) root + 1;
 }
 
 mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *params, int ppn)

@@ -174,6 +174,12 @@ bool mca_coll_han_is_alltoall(mca_coll_han_collective_t collective);
 /** Whether a collective goes up trees only: then its tree and segments are iralg and irs, else ibalg and ibs. */
 bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
 
+/**
+ * Radix of knomial trees, and chains that the root of such a tree feeds: low trees, for what counts with short messages
+ * is the number of hops.
+ */
+enum { HAN_RADIX = 4 };
+
 /** The tree inside a node that sbalg stands for: auto depends on how many ranks there are. */
 mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *params, int ppn);
 

@@ -22,17 +22,6 @@ static uint64_t pieces_of(uint64_t bytes, uint64_t segment)
     return 0 == piece ? 1 : divide(bytes, piece);
 }
 
-/* Rounds in which what is known grows by this factor, until all do. */
-static unsigned rounds_of(uint64_t count, uint64_t factor)
-{
-    unsigned rounds = 0;
-
-    for (uint64_t known = 1; known < count; known *= factor) {
-        ++rounds;
-    }
-    return rounds;
-}
-
 /* ---- messages ---- */
 
 /* All work for a message but moving its bytes. */
@@ -123,56 +112,6 @@ static struct cost with_memory(const struct call *call, struct cost cost, uint64
 
 /* ---- trees ---- */
 
-struct shape {
-    uint64_t depth;
-    uint64_t root, inner; /* children of the root, and the most that another one has */
-    uint64_t turns;       /* children that the last one to be reached waits for, on all levels together */
-};
-
-/* Chains that the root of that tree feeds: HAN_RADIX. */
-enum { CHAINS = 4 };
-
-static struct shape shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size)
-{
-    struct shape shape = { 0 };
-
-    if (2 > size) {
-        return shape;
-    }
-    switch (kind) {
-    case ADAPT_TREE_LINEAR:
-        return (struct shape){ .depth = 1, .root = size - 1, .turns = size - 2 };
-    case ADAPT_TREE_PIPELINE:
-        return (struct shape){ .depth = size - 1, .root = 1, .inner = 2 < size };
-    case ADAPT_TREE_CHAIN: /* four of them */
-        return (struct shape){ .depth = divide(size - 1, CHAINS),
-                               .root = min(size - 1, CHAINS),
-                               .inner = CHAINS + 1 < size,
-                               .turns = min(size - 1, CHAINS) - 1 };
-    case ADAPT_TREE_IN_ORDER_BINARY: /* from its first rank: one child, of which the tree is halved */
-        shape.depth = rounds_of(size, 2);
-        return (struct shape){
-            .depth = shape.depth, .root = 1, .inner = 3 < size ? 2 : 2 < size, .turns = shape.depth - 1
-        };
-    case ADAPT_TREE_BINARY:
-        shape.depth = rounds_of(size + 1, 2) - 1;
-        return (struct shape){
-            .depth = shape.depth, .root = 2 < size ? 2 : 1, .inner = 3 < size ? 2 : 0, .turns = shape.depth
-        };
-    case ADAPT_TREE_KNOMIAL: /* of radix 4; the largest subtree is served first, so that few wait for all */
-        shape.depth = rounds_of(size, 4);
-        return (struct shape){ .depth = shape.depth,
-                               .root = 4 < size ? 3 * shape.depth : size - 1,
-                               .inner = 4 < size ? 3 * (shape.depth - 1) : 0,
-                               .turns = 4 < size ? 2 * shape.depth : size - 2 };
-    default: /* binomial */
-        shape.depth = rounds_of(size, 2);
-        return (struct shape){
-            .depth = shape.depth, .root = shape.depth, .inner = shape.depth - 1, .turns = shape.depth - 1
-        };
-    }
-}
-
 /* A tree of leaders, and one in the group of each, of which messages cross a level. */
 struct trees {
     struct shape up, low;
@@ -225,6 +164,12 @@ static uint64_t idle(const struct call *call, uint64_t lanes, uint64_t time)
     return tenth <= time && 1 < call->ppn && has_one_tree(call) ? time / LATE / lanes : 0;
 }
 
+/* What is asked for ends together with all that its sender has to send: each takes what the others leave. */
+static uint64_t turns_of(const struct call *call, const struct shape *shape, mca_coll_han_level_id_t at, uint64_t piece)
+{
+    return call->machine->levels[at].eager < piece ? shape->all : shape->turns;
+}
+
 /*
  * A message along a tree of leaders, in segments, and from each leader to its group, or the other way round; `then` is
  * what a receiver does with each KiB. Once the first segment is through, each of the others costs what the busiest rank
@@ -253,9 +198,9 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     /* Those of all lanes begin at once: they share the links of those who pass them on. */
     const uint64_t shared = 0 < leaders->depth ? times(times(leaders->depth - 1, lanes - 1), wire) : 0;
     const uint64_t first = sum(sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), shared),
-                               times(leaders->turns, max(up / 2, wire)));
+                               times(turns_of(call, leaders, HAN_UP, piece), max(up / 2, wire)));
     const uint64_t last = sum(times(group->depth, flight_of(call, trees->at, piece, then)),
-                              times(group->turns, max(low / 2, low_wire)));
+                              times(turns_of(call, group, trees->at, piece), max(low / 2, low_wire)));
 
     return (struct cost){
         .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), sum(times(pieces - 1, link), idling))),
@@ -276,8 +221,8 @@ static mca_coll_adapt_tree_kind_t low_tree(const struct call *call)
 /* Leaders of nodes, and from each to the ranks of its node (`below`). */
 static struct trees trees_of_nodes(const struct call *call, bool below)
 {
-    return (struct trees){ .up = shape_of(call->tree, call->nodes),
-                           .low = shape_of(low_tree(call), below ? call->ppn : 1),
+    return (struct trees){ .up = mca_coll_han_shape_of(call->tree, call->nodes),
+                           .low = mca_coll_han_shape_of(low_tree(call), below ? call->ppn : 1),
                            .groups = call->nodes,
                            .members = below ? call->ranks - call->nodes : 0,
                            .lanes = 1,
@@ -547,8 +492,8 @@ static struct cost with_groups(const struct call *call)
         = (uint64_t) (0 == call->params->groups ? mca_coll_han_groups_for(call->input) : call->params->groups);
     const uint64_t groups = min(wanted, call->ranks), members = divide(call->ranks, groups);
 
-    return over_trees(call, (struct trees){ .up = shape_of(call->tree, groups),
-                                            .low = shape_of(call->tree, members),
+    return over_trees(call, (struct trees){ .up = mca_coll_han_shape_of(call->tree, groups),
+                                            .low = mca_coll_han_shape_of(call->tree, members),
                                             .groups = groups,
                                             .members = call->ranks - groups,
                                             .lanes = 1,

@@ -383,11 +383,11 @@ candidates_nonblocking 2x2 none 1.08 0.85 0.7 11
 candidates_nonblocking 3x3 none 1.06 0.76 0.54 5
 candidates_nonblocking 16x1 none 1.07 0.77 0.67 7
 candidates_barrier any none 1.07 0.69 0.57 3
-candidates_rates 4x1 200mbit 1.06 0.86 0.81 7
+candidates_rates 4x1 200mbit 1.05 0.86 0.81 7
 candidates_rates 2x2 200mbit 1.08 0.85 0.77 1
-candidates_rates 8x2 200mbit 1.12 0.72 0.7 7
+candidates_rates 8x2 200mbit 1.12 0.72 0.68 7
 candidates_rates 4x4 200mbit 1.08 0.61 0.53 4
-candidates_rates 4x1 1gbit 1.12 0.85 0.82 6
+candidates_rates 4x1 1gbit 1.07 0.85 0.81 6
 candidates_rates 4x4 1gbit 1.14 0.63 0.57 3
 candidates_rates 8x2 1gbit 1.17 0.79 0.78 5
 candidates_slow 4x4 none 1.13 0.69 0.56 3

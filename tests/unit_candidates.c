@@ -182,7 +182,7 @@ static void test_segments_of_long_messages(void **state)
     free(params);
 }
 
-enum { MOST_NODES = 9, HAN_RADIX = 4, SHAPE = 2 * MOST_NODES + 1 };
+enum { MOST_NODES = 9, SHAPE = 2 * MOST_NODES + 1 };
 
 /* A pair of brackets for each rank, around those below it in the order in which they are served. */
 static void add_shape(char *shape, mca_coll_adapt_tree_kind_t kind, int size, int root, int rank)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The cost model: machines as text, forms against costs that were added up by hand, what must hold on any machine, and
  * which candidate is picked. */
+#include "../coll_adapt/coll_adapt_tree.h"
 #include "../coll_han_candidates.h"
 #include "../coll_han_model.h"
 
@@ -272,6 +273,69 @@ static void test_root_sends_to_all_or_to_one(void **state)
     assert_int_equal(chain.row, UINT64_C(3200000000));
     assert_int_equal(chain.single, 4 * UINT64_C(3227000000)); /* one hop behind another */
     assert_int_equal(linear.single, UINT64_C(3227000000) + 3 * UINT64_C(3200000000));
+}
+
+/* What is behind one another until a rank has a message: hops, each with what its sender serves before, or in all. */
+struct way {
+    uint64_t hops, turns, all;
+    uint64_t children;
+};
+
+static struct way way_to(mca_coll_adapt_tree_kind_t kind, int size, int rank)
+{
+    struct way way = { 0 };
+    mca_coll_adapt_tree_t tree, above;
+
+    assert_int_equal(mca_coll_adapt_tree_make(&tree, kind, HAN_RADIX, size, 0, rank), 0);
+    way.children = (uint64_t) tree.child_count;
+    while (-1 != tree.parent) {
+        const int parent = tree.parent;
+        int before = 0;
+
+        assert_int_equal(mca_coll_adapt_tree_make(&above, kind, HAN_RADIX, size, 0, parent), 0);
+        while (rank != above.children[before]) {
+            ++before;
+        }
+        ++way.hops;
+        way.turns += (uint64_t) before;
+        way.all += (uint64_t) above.child_count - 1;
+        mca_coll_adapt_tree_free(&tree);
+        tree = above;
+        rank = parent;
+    }
+    mca_coll_adapt_tree_free(&tree);
+    return way;
+}
+
+/* Of trees as they are: a message of 27, and who has another one for somebody first takes 8.5. Of 128 KiB, which are
+ * asked for, 12947, and 12800 for each that goes at the same time. */
+static void test_shapes_of_trees(void **state)
+{
+    static const mca_coll_adapt_tree_kind_t kinds[]
+        = { ADAPT_TREE_LINEAR, ADAPT_TREE_BINOMIAL, ADAPT_TREE_PIPELINE,       ADAPT_TREE_BINARY,
+            ADAPT_TREE_CHAIN,  ADAPT_TREE_KNOMIAL,  ADAPT_TREE_IN_ORDER_BINARY };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); ++i) {
+        for (int size = 2; size <= 140; ++size) {
+            uint64_t depth = 0, turns = 0, all = 0, busiest = 0;
+            mca_coll_han_times_t times;
+
+            for (int rank = 0; rank < size; ++rank) {
+                const struct way way = way_to(kinds[i], size, rank);
+
+                depth = depth > way.hops ? depth : way.hops;
+                turns = turns > way.hops + way.turns ? turns : way.hops + way.turns;
+                all = all > way.hops + way.all ? all : way.hops + way.all;
+                busiest = busiest > way.children + (0 < rank) ? busiest : way.children + (0 < rank);
+            }
+            times = times_of(ALONE, input_of(HAN_BCAST, size, 1, 0), tree(kinds[i], 0));
+            assert_int_equal(times.single, depth * 27000000 + (turns - depth) * 8500000);
+            assert_int_equal(times.row, busiest * 8500000);
+            times = times_of(ALONE, input_of(HAN_BCAST, size, 1, 128 << 10), tree(kinds[i], 0));
+            assert_int_equal(times.single, depth * UINT64_C(12887000000) + (all - depth) * UINT64_C(12800000000));
+        }
+    }
 }
 
 /* Where a whole message is asked for, who passes it on answers behind what it sends. */
@@ -1081,6 +1145,7 @@ int main(void)
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_exchange_in_pieces),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
+        cmocka_unit_test(test_shapes_of_trees),
         cmocka_unit_test(test_a_link_has_what_is_asked_for_behind_what_goes_on),
         cmocka_unit_test(test_ranks_of_a_node),
         cmocka_unit_test(test_ranks_that_share_cores),
