@@ -15,7 +15,7 @@ size_t mca_coll_han_choice_bytes(size_t bytes)
 {
     size_t power = 1;
 
-    if (bytes > SIZE_MAX / 2) {
+    if (0 == bytes || bytes > SIZE_MAX / 2) {
         return bytes;
     }
     while (power < bytes) {

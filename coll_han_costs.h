@@ -47,17 +47,6 @@ static inline uint64_t divide(uint64_t a, uint64_t b)
     return a / b + (0 != a % b);
 }
 
-/* Rounds in which what is known grows by this factor, until all do. */
-static inline unsigned rounds_of(uint64_t count, uint64_t factor)
-{
-    unsigned rounds = 0;
-
-    for (uint64_t known = 1; known < count; known *= factor) {
-        ++rounds;
-    }
-    return rounds;
-}
-
 /* What a part of a call, or all of it, costs. */
 struct cost {
     uint64_t path; /* ps along its critical path, and ... */
@@ -175,11 +164,16 @@ static inline struct cost with_all(const struct call *call)
 
 /* ---- trees ---- */
 
+/* Of a rank that is reached late. */
+struct end {
+    uint64_t hops;
+    uint64_t turns; /* messages that senders have for others first, on all its way, ... */
+    uint64_t all;   /* ... and those that they have for any others */
+};
+
 struct shape {
-    uint64_t depth;
-    uint64_t root, inner; /* children of the root, and the most that another one has */
-    uint64_t turns;       /* beside the depth, messages behind one another until the last one is reached, ... */
-    uint64_t all;         /* ... and where all that a rank sends end together */
+    uint64_t root, inner;       /* children of the root, and the most of another one, if it has so many */
+    struct end deepest, latest; /* most hops; most hops and turns together */
 };
 
 /** Of a tree of so many ranks, of radix HAN_RADIX where its kind has one, rooted at its first rank. */

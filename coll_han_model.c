@@ -22,6 +22,17 @@ static uint64_t pieces_of(uint64_t bytes, uint64_t segment)
     return 0 == piece ? 1 : divide(bytes, piece);
 }
 
+/* Rounds in which what is known doubles, until all do. */
+static unsigned rounds_of(uint64_t count)
+{
+    unsigned rounds = 0;
+
+    for (uint64_t known = 1; known < count; known *= 2) {
+        ++rounds;
+    }
+    return rounds;
+}
+
 /* ---- messages ---- */
 
 /* All work for a message but moving its bytes. */
@@ -164,10 +175,21 @@ static uint64_t idle(const struct call *call, uint64_t lanes, uint64_t time)
     return tenth <= time && 1 < call->ppn && has_one_tree(call) ? time / LATE / lanes : 0;
 }
 
-/* What is asked for ends together with all that its sender has to send: each takes what the others leave. */
-static uint64_t turns_of(const struct call *call, const struct shape *shape, mca_coll_han_level_id_t at, uint64_t piece)
+/*
+ * Until the last rank is reached, by what a hop takes, and a turn. What is asked for of other nodes ends together with
+ * all that its sender has to send: each takes what the others leave.
+ */
+static uint64_t way_to(const struct end *end, bool asked, uint64_t hop, uint64_t turn)
 {
-    return call->machine->levels[at].eager < piece ? shape->all : shape->turns;
+    return sum(times(end->hops, hop), times(asked ? end->all : end->turns, turn));
+}
+
+static uint64_t to_last(const struct call *call, const struct shape *shape, mca_coll_han_level_id_t at, uint64_t piece,
+                        uint64_t hop, uint64_t turn)
+{
+    const bool asked = HAN_UP == at && call->machine->levels[at].eager < piece;
+
+    return max(way_to(&shape->deepest, asked, hop, turn), way_to(&shape->latest, asked, hop, turn));
 }
 
 /*
@@ -196,15 +218,16 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     const uint64_t link = sum(times(max(leaders->root, leaders->inner + asked), wire), times(group->root, low_wire));
     const uint64_t idling = idle(call, lanes, times(pieces, link));
     /* Those of all lanes begin at once: they share the links of those who pass them on. */
-    const uint64_t shared = 0 < leaders->depth ? times(times(leaders->depth - 1, lanes - 1), wire) : 0;
-    const uint64_t first = sum(sum(times(leaders->depth, flight_of(call, HAN_UP, piece, then)), shared),
-                               times(turns_of(call, leaders, HAN_UP, piece), max(up / 2, wire)));
-    const uint64_t last = sum(times(group->depth, flight_of(call, trees->at, piece, then)),
-                              times(turns_of(call, group, trees->at, piece), max(low / 2, low_wire)));
+    const uint64_t depth = leaders->deepest.hops;
+    const uint64_t shared = 0 < depth ? times(times(depth - 1, lanes - 1), wire) : 0;
+    const uint64_t first
+        = sum(to_last(call, leaders, HAN_UP, piece, flight_of(call, HAN_UP, piece, then), max(up / 2, wire)), shared);
+    const uint64_t last
+        = to_last(call, group, trees->at, piece, flight_of(call, trees->at, piece, then), max(low / 2, low_wire));
 
     return (struct cost){
         .path = sum(sum(first, last), max(sum(times(pieces - 1, rank), answers), sum(times(pieces - 1, link), idling))),
-        .hops = leaders->depth + group->depth,
+        .hops = depth + group->deepest.hops,
         .work
         = sum(times(pieces, sum(times(trees->groups - 1, up), times(trees->members, low))),
               times(answered, sum(sum(times(trees->groups - 1, answer_up), times(trees->members, answer_low)), turns))),
@@ -318,7 +341,7 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
     } else {
         const uint64_t work = mca_coll_han_message_work(machine, HAN_LOW, bytes, then);
 
-        cost.hops = rounds_of(call->ppn, 2);
+        cost.hops = rounds_of(call->ppn);
         cost.work = times(times(call->nodes, others), work);
         cost.rank = times(cost.hops, work / 2);
         cost.path = sum(cost.path, times(cost.hops, mca_coll_han_message_flight(machine, HAN_LOW, bytes, then)));

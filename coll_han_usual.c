@@ -13,6 +13,7 @@ enum way {
     IN_ORDER, /* a binomial tree each branch of which has consecutive ranks */
     KNOMIAL,  /* the same with three children in each round */
     DOUBLING,
+    FOLDED, /* the same, by as many ranks as the largest power of two that there are */
     HALVING,
     RING,
     NEIGHBORS,
@@ -52,8 +53,8 @@ static enum way way_of(const struct limit *limits, uint64_t ranks, uint64_t byte
     }
 
 static const struct limit of_barrier[] = {
-    { 4, ANY, DOUBLING },    { 8, ANY, LINEAR },      { 256, ANY, DOUBLING }, { 512, ANY, IN_ORDER },
-    { 1024, ANY, DOUBLING }, { 4096, ANY, IN_ORDER }, LAST(DOUBLING),
+    { 4, ANY, FOLDED },     { 8, ANY, LINEAR },      { 64, ANY, FOLDED },     { 256, ANY, DOUBLING },
+    { 512, ANY, IN_ORDER }, { 1024, ANY, DOUBLING }, { 4096, ANY, IN_ORDER }, LAST(DOUBLING),
 };
 
 static const struct limit of_bcast[] = {
@@ -183,6 +184,26 @@ static struct cost branches(const struct call *call, uint64_t distance, uint64_t
     const bool up = leaves_node(call, distance);
 
     return messages(call, up ? HAN_UP : HAN_LOW, bytes, then, from, 1, waits, up ? on_one_node(call, from, step) : 0);
+}
+
+/* Each of the ranks that are left over has one that speaks for it: a neighbor, or one of a rank far away. */
+static struct cost folded(const struct call *call, uint64_t bytes, bool neighbors, uint64_t then)
+{
+    struct call doubling = *call;
+    struct cost cost, there, back;
+
+    for (doubling.ranks = 1; doubling.ranks <= call->ranks / 2;) {
+        doubling.ranks *= 2;
+    }
+    cost = doubled(&doubling, bytes, false, then);
+    if (doubling.ranks < call->ranks) {
+        const uint64_t apart = neighbors ? 1 : doubling.ranks, left = call->ranks - doubling.ranks;
+
+        there = branches(call, apart, bytes, left, 1, 1, then);
+        back = branches(call, apart, bytes, left, 1, 1, 0);
+        cost = both(there, both(cost, back));
+    }
+    return cost;
 }
 
 /* Each rank that has the message sends it, twice as far in each round. */
@@ -365,7 +386,14 @@ static struct cost usual_barrier(const struct call *call)
 {
     const enum way way = way_of(of_barrier, call->ranks, 0);
 
-    return DOUBLING == way ? doubled(call, 0, false, 0) : both(along_tree(call, way, 0), along_tree(call, way, 0));
+    switch (way) {
+    case FOLDED:
+        return folded(call, 0, false, 0);
+    case DOUBLING:
+        return doubled(call, 0, false, 0);
+    default:
+        return both(along_tree(call, way, 0), along_tree(call, way, 0));
+    }
 }
 
 static struct cost usual_bcast(const struct call *call)
@@ -394,7 +422,7 @@ static struct cost usual_allreduce(const struct call *call)
 
     switch (call->input->commutes ? way_of(of_allreduce, call->ranks, bytes) : DOUBLING) {
     case DOUBLING:
-        return doubled(call, bytes, false, reduce);
+        return folded(call, bytes, true, reduce);
     case HALVING:
         return both(halved(call, bytes, true, reduce), halved(call, bytes, true, 0));
     case RING:

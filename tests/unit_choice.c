@@ -58,10 +58,10 @@ static mca_coll_han_input_t input_of(mca_coll_han_collective_t collective, size_
 
 static void test_classes(void **state)
 {
-    static const size_t rows[][2]
-        = { { 1, 1 },       { 2, 2 },       { 3, 3 },         { 4, 4 },         { 5, 6 },
-            { 6, 6 },       { 7, 8 },       { 8, 8 },         { 9, 12 },        { 4095, 4096 },
-            { 4097, 6144 }, { 6145, 8192 }, { 65536, 65536 }, { 65537, 98304 }, { SIZE_MAX, SIZE_MAX } };
+    static const size_t rows[][2] = { { 0, 0 },       { 1, 1 },         { 2, 2 },         { 3, 3 },
+                                      { 4, 4 },       { 5, 6 },         { 6, 6 },         { 7, 8 },
+                                      { 8, 8 },       { 9, 12 },        { 4095, 4096 },   { 4097, 6144 },
+                                      { 6145, 8192 }, { 65536, 65536 }, { 65537, 98304 }, { SIZE_MAX, SIZE_MAX } };
 
     (void) state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {

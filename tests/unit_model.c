@@ -275,6 +275,11 @@ static void test_root_sends_to_all_or_to_one(void **state)
     assert_int_equal(linear.single, UINT64_C(3227000000) + 3 * UINT64_C(3200000000));
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* What is behind one another until a rank has a message: hops, each with what its sender serves before, or in all. */
 struct way {
     uint64_t hops, turns, all;
@@ -308,7 +313,7 @@ static struct way way_to(mca_coll_adapt_tree_kind_t kind, int size, int rank)
 }
 
 /* Of trees as they are: a message of 27, and who has another one for somebody first takes 8.5. Of 128 KiB, which are
- * asked for, 12947, and 12800 for each that goes at the same time. */
+ * asked for, 12887, and 12800 for each that goes at the same time; who passes it on answers behind that. */
 static void test_shapes_of_trees(void **state)
 {
     static const mca_coll_adapt_tree_kind_t kinds[]
@@ -318,22 +323,23 @@ static void test_shapes_of_trees(void **state)
     (void) state;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); ++i) {
         for (int size = 2; size <= 140; ++size) {
-            uint64_t depth = 0, turns = 0, all = 0, busiest = 0;
+            uint64_t small = 0, large = 0, busiest = 0, link = 0;
             mca_coll_han_times_t times;
 
             for (int rank = 0; rank < size; ++rank) {
                 const struct way way = way_to(kinds[i], size, rank);
 
-                depth = depth > way.hops ? depth : way.hops;
-                turns = turns > way.hops + way.turns ? turns : way.hops + way.turns;
-                all = all > way.hops + way.all ? all : way.hops + way.all;
-                busiest = busiest > way.children + (0 < rank) ? busiest : way.children + (0 < rank);
+                small = most(small, way.hops * 27000000 + way.turns * 8500000);
+                large = most(large, way.hops * UINT64_C(12887000000) + way.all * UINT64_C(12800000000));
+                busiest = most(busiest, way.children + (0 < rank));
+                link = most(link, way.children + (0 < rank && 0 < way.children));
             }
             times = times_of(ALONE, input_of(HAN_BCAST, size, 1, 0), tree(kinds[i], 0));
-            assert_int_equal(times.single, depth * 27000000 + (turns - depth) * 8500000);
+            assert_int_equal(times.single, small);
             assert_int_equal(times.row, busiest * 8500000);
             times = times_of(ALONE, input_of(HAN_BCAST, size, 1, 128 << 10), tree(kinds[i], 0));
-            assert_int_equal(times.single, depth * UINT64_C(12887000000) + (all - depth) * UINT64_C(12800000000));
+            assert_int_equal(times.single, large);
+            assert_int_equal(times.row, link * UINT64_C(12800000000));
         }
     }
 }
@@ -827,9 +833,17 @@ static void test_barrier_of_the_fallback(void **state)
         int ranks;
         uint64_t time;
     } rows[] = {
-        { 3, 2 * (27000000 + 8500000) },   { 4, 2 * (27000000 + 2 * 8500000) }, { 7, 2 * (27000000 + 5 * 8500000) },
-        { 8, 3 * (27000000 + 8500000) },   { 255, 8 * (27000000 + 8500000) },   { 256, 2 * 8 * 27000000 },
-        { 512, 9 * (27000000 + 8500000) }, { 1024, 2 * 10 * 27000000 },         { 4096, 12 * (27000000 + 8500000) },
+        { 3, 2 * 27000000 + 27000000 + 8500000 },
+        /* two of them; the third tells one, and hears from it */ { 4, 2 * (27000000 + 2 * 8500000) },
+        { 7, 2 * (27000000 + 5 * 8500000) },
+        { 8, 3 * (27000000 + 8500000) },
+        { 63, 2 * 27000000 + 5 * (27000000 + 8500000) },
+        { 64, 6 * (27000000 + 8500000) },
+        { 255, 8 * (27000000 + 8500000) },
+        { 256, 2 * 8 * 27000000 },
+        { 512, 9 * (27000000 + 8500000) },
+        { 1024, 2 * 10 * 27000000 },
+        { 4096, 12 * (27000000 + 8500000) },
     };
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
 
