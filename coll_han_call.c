@@ -146,11 +146,11 @@ static bool is_wish(const han_module_t *module, mca_coll_han_collective_t collec
  */
 static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
 {
-    const bool talks = 0 < input->bytes || HAN_BARRIER == input->collective;
     bool there;
     int rc = choose(module, input, params);
 
-    if (OMPI_SUCCESS != rc || !talks || NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
+    if (OMPI_SUCCESS != rc || !mca_coll_han_has_messages(input)
+        || NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
         return rc;
     }
     rc = mca_coll_han_module_levels_ready(module, input->bytes, is_wish(module, input->collective), &there);

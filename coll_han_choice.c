@@ -126,8 +126,7 @@ char *mca_coll_han_choice_best(const mca_coll_han_machine_t *machine, const mca_
 
 bool mca_coll_han_choice_serves(const mca_coll_han_input_t *input)
 {
-    return (0 < bytes_of(input) || HAN_BARRIER == input->collective)
-           && !mca_coll_han_root_alone_knows(input->collective) && 1 < input->nodes;
+    return mca_coll_han_has_messages(input) && !mca_coll_han_root_alone_knows(input->collective) && 1 < input->nodes;
 }
 
 static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input_t *input,

@@ -370,6 +370,11 @@ bool mca_coll_han_is_alltoall(mca_coll_han_collective_t collective)
     return HAN_ALLTOALL == collective || HAN_ALLTOALLV == collective;
 }
 
+bool mca_coll_han_has_messages(const mca_coll_han_input_t *input)
+{
+    return 0 < input->bytes || HAN_BARRIER == input->collective || HAN_ALLTOALLV == input->collective;
+}
+
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)
 {
     return HAN_GATHERV == collective || HAN_SCATTERV == collective;

@@ -195,6 +195,12 @@ size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished);
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
+/**
+ * Whether ranks tell each other something, as far as all of them know: data, or that they are there. Of an alltoallv a
+ * rank knows its own blocks only.
+ */
+bool mca_coll_han_has_messages(const mca_coll_han_input_t *input);
+
 /** Whether no rank but the root knows how long all blocks are. */
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
 

@@ -70,11 +70,11 @@ static const struct limit of_reduce[] = {
 };
 
 static const struct limit of_allreduce[] = {
-    { 4, KB(16), DOUBLING },    { 4, KB(256), RING },      { 16, KB(8), DOUBLING },
-    { 32, KB(4), DOUBLING },    { 64, 128, DOUBLING },     { 64, ANY, HALVING },
-    { 128, KB(256), DOUBLING }, { 128, ANY, HALVING },     { 256, KB(128), OF_TWO },
-    { 256, KB(256), DOUBLING }, { 512, KB(4), OF_TWO },    { 512, ANY, HALVING },
-    { ANY, KB(2), OF_TWO },     { ANY, KB(16), DOUBLING }, LAST(HALVING),
+    { 4, KB(16), FOLDED },    { 4, KB(256), RING },    { 16, KB(8), FOLDED },
+    { 32, KB(4), FOLDED },    { 64, 128, FOLDED },     { 64, ANY, HALVING },
+    { 128, KB(256), FOLDED }, { 128, ANY, HALVING },   { 256, KB(128), OF_TWO },
+    { 256, KB(256), FOLDED }, { 512, KB(4), OF_TWO },  { 512, ANY, HALVING },
+    { ANY, KB(2), OF_TWO },   { ANY, KB(16), FOLDED }, LAST(HALVING),
 };
 
 static const struct limit of_allgather[] = {
@@ -190,20 +190,16 @@ static struct cost branches(const struct call *call, uint64_t distance, uint64_t
 static struct cost folded(const struct call *call, uint64_t bytes, bool neighbors, uint64_t then)
 {
     struct call doubling = *call;
-    struct cost cost, there, back;
+    uint64_t left, apart;
 
-    for (doubling.ranks = 1; doubling.ranks <= call->ranks / 2;) {
+    doubling.ranks = 1;
+    while (doubling.ranks <= call->ranks / 2) {
         doubling.ranks *= 2;
     }
-    cost = doubled(&doubling, bytes, false, then);
-    if (doubling.ranks < call->ranks) {
-        const uint64_t apart = neighbors ? 1 : doubling.ranks, left = call->ranks - doubling.ranks;
-
-        there = branches(call, apart, bytes, left, 1, 1, then);
-        back = branches(call, apart, bytes, left, 1, 1, 0);
-        cost = both(there, both(cost, back));
-    }
-    return cost;
+    left = call->ranks - doubling.ranks;
+    apart = neighbors ? 1 : doubling.ranks;
+    return both(doubled(&doubling, bytes, false, then),
+                both(branches(call, apart, bytes, left, 1, 1, then), branches(call, apart, bytes, left, 1, 1, 0)));
 }
 
 /* Each rank that has the message sends it, twice as far in each round. */
@@ -361,8 +357,6 @@ static struct cost with_steps(const struct call *call, struct cost cost, uint64_
 static struct cost usual_of_both(const struct call *call)
 {
     switch (call->input->collective) {
-    case HAN_BARRIER:
-        return doubled(call, 0, false, 0);
     case HAN_SCAN:
     case HAN_EXSCAN:
         return along_chain(call);
@@ -420,8 +414,8 @@ static struct cost usual_allreduce(const struct call *call)
 {
     const uint64_t reduce = call->machine->reduce, bytes = call->bytes;
 
-    switch (call->input->commutes ? way_of(of_allreduce, call->ranks, bytes) : DOUBLING) {
-    case DOUBLING:
+    switch (call->input->commutes ? way_of(of_allreduce, call->ranks, bytes) : FOLDED) {
+    case FOLDED:
         return folded(call, bytes, true, reduce);
     case HALVING:
         return both(halved(call, bytes, true, reduce), halved(call, bytes, true, 0));
@@ -521,6 +515,8 @@ static struct cost usual_schedule(const struct call *call)
                       part = with_bytes(call, divide(bytes, call->ranks));
 
     switch (call->input->collective) {
+    case HAN_BARRIER:
+        return doubled(call, 0, false, 0);
     case HAN_BCAST:
         return FEW_RANKS < call->ranks ? along_rounds(call, 0) : with_root(call, 0);
     case HAN_REDUCE:
