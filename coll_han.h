@@ -140,9 +140,6 @@ typedef struct mca_coll_han_fallback_t {
     mca_coll_base_module_t *module;
 } mca_coll_han_fallback_t;
 
-/** Segments that adapt has under way to and from each peer: N and M of the ADAPT paper, section 2.2.1. */
-enum { HAN_SENDS = 3, HAN_RECVS = 6 };
-
 typedef struct mca_coll_han_tree_t {
     bool made;
     int lane;
@@ -572,7 +569,7 @@ int mca_coll_han_allreduce_leaders(han_module_t *module, const mca_coll_han_args
  *
  * @param request of the nonblocking and persistent forms
  */
-int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+int mca_coll_han_call_tree(han_module_t *module, const mca_coll_han_args_t *args, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request);
 
 extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduce_stages, mca_coll_han_allreduce_stages,

@@ -32,7 +32,7 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
         calls[rank].rc = ompi_datatype_sndrcv(send->buffer, send->count, send->type, calls[rank].rbuf,
                                               (int) calls[rank].count, args->recv.type);
     }
-    rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
+    rc = mca_coll_han_call_tree(han, args, calls, params, request);
     free(calls);
     return rc;
 }

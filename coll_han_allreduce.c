@@ -66,7 +66,7 @@ int mca_coll_han_perform_allreduce(han_module_t *han, const mca_coll_han_args_t 
     case HAN_TREE:
     case HAN_RING:
     case HAN_GROUPS:
-        return mca_coll_han_call_tree(han, args->form, &call, params, request);
+        return mca_coll_han_call_tree(han, args, &call, params, request);
     default:
         return mca_coll_han_levels(han, HAN_ALLREDUCE, &call, params);
     }

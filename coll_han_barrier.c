@@ -15,7 +15,7 @@ int mca_coll_han_perform_barrier(han_module_t *han, const mca_coll_han_args_t *a
         nothing.op = MPI_SUM;
         return mca_coll_han_allreduce_leaders(han, &nothing, request);
     case HAN_TREE:
-        return mca_coll_han_call_tree(han, args->form, &call, params, request);
+        return mca_coll_han_call_tree(han, args, &call, params, request);
     default:
         return mca_coll_han_levels(han, HAN_BARRIER, &call, params);
     }

@@ -28,6 +28,6 @@ int mca_coll_han_perform_bcast(han_module_t *han, const mca_coll_han_args_t *arg
         return OMPI_SUCCESS;
     }
     return NULL == mca_coll_han_stages(HAN_BCAST, params->algorithm)
-               ? mca_coll_han_call_tree(han, args->form, &call, params, request)
+               ? mca_coll_han_call_tree(han, args, &call, params, request)
                : mca_coll_han_levels(han, HAN_BCAST, &call, params);
 }

@@ -76,7 +76,7 @@ static void say(han_module_t *module, const mca_coll_han_input_t *input, const m
 
         snprintf(how + used, sizeof(how) - used, ", segments: %zu of %zu bytes, %d under way",
                  mca_coll_han_segments_count(input->bytes, fitting), fitting,
-                 NULL != table ? params->depth : HAN_SENDS);
+                 NULL != table ? params->depth : mca_coll_han_sends(input->collective, params));
     }
     opal_output(mca_coll_han_component.output, "coll:han: %s (cid %d): %s%s, %zu bytes: %s%s (%s)",
                 module->comm->c_name, module->comm->c_contextid, forms[input->form],

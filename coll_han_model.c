@@ -149,10 +149,17 @@ static uint64_t in_lanes(uint64_t leading, uint64_t low, uint64_t lanes)
 }
 
 /*
- * As many segments at the end of a message are sent without an answer as ADAPT sends to a child at a time, by default.
- * Each other one is under way until its receiver has answered, by a message without data.
+ * As many segments at the end of a message are sent without an answer as ADAPT sends to a child at a time. Each other
+ * one is under way until its receiver has answered, by a message without data. A reduction in lanes sends more at a
+ * time; but it has so many segments that the last ones do not count.
  */
-enum { UNANSWERED = 3 };
+static uint64_t answered_of(const struct call *call, uint64_t pieces)
+{
+    const uint64_t others
+        = HAN_BCAST == call->input->collective ? (uint64_t) mca_coll_han_sends(HAN_BCAST, call->params) : HAN_SENDS;
+
+    return others < pieces ? pieces - others : 0;
+}
 
 /* Not by many at once, where a rank that waits for one has work for others; nor a scan, which has no lanes. */
 static bool has_one_tree(const struct call *call)
@@ -206,7 +213,7 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
                    low_wire = HAN_UP == trees->at ? wire : 0;
     const uint64_t up = work_of(call, HAN_UP, piece, then), low = work_of(call, trees->at, piece, then);
     const uint64_t answer_up = work_of(call, HAN_UP, 0, 0), answer_low = work_of(call, trees->at, 0, 0);
-    const uint64_t answered = UNANSWERED < pieces ? pieces - UNANSWERED : 0;
+    const uint64_t answered = answered_of(call, pieces);
     /* Where ranks share cores, each finds the next of these when its turn comes. */
     const uint64_t turns = 0 < answered && has_one_tree(call) ? times(call->ranks, turn_of(call)) : 0;
     const uint64_t lanes = min(trees->lanes, pieces);

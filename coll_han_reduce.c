@@ -28,6 +28,6 @@ int mca_coll_han_perform_reduce(han_module_t *han, const mca_coll_han_args_t *ar
         ADAPT_REDUCE, args->send.buffer, side->buffer, side->count, side->type, args->op, args->root, han->comm);
 
     return NULL == mca_coll_han_stages(HAN_REDUCE, params->algorithm)
-               ? mca_coll_han_call_tree(han, args->form, &call, params, request)
+               ? mca_coll_han_call_tree(han, args, &call, params, request)
                : mca_coll_han_levels(han, HAN_REDUCE, &call, params);
 }

@@ -35,7 +35,7 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
         calls[root].next = root + 1 < size ? &calls[root + 1] : NULL;
         operand += count * extent;
     }
-    rc = mca_coll_han_call_tree(han, args->form, calls, params, request);
+    rc = mca_coll_han_call_tree(han, args, calls, params, request);
     free(calls);
     return rc;
 }

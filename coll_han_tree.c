@@ -153,7 +153,7 @@ static int find_trees(han_module_t *module, const mca_coll_han_params_t *params,
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const mca_coll_adapt_call_t *call,
+int mca_coll_han_call_tree(han_module_t *module, const mca_coll_han_args_t *args, const mca_coll_adapt_call_t *call,
                            const mca_coll_han_params_t *params, ompi_request_t **request)
 {
     const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT];
@@ -162,10 +162,10 @@ int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const
                                  .degree = HAN_RADIX,
                                  .groups = groups ? params->groups : 1,
                                  .segment_size = params->ibs,
-                                 .sends = HAN_SENDS,
-                                 .recvs = HAN_RECVS };
+                                 .sends = mca_coll_han_sends(args->collective, params) };
     int rc = OMPI_SUCCESS;
 
+    how.recvs = 2 * how.sends;
     if (NULL != call->op && !ompi_op_is_commute(call->op)) {
         if (!groups || !module->adapt->trees[how.kind].in_order) {
             how.kind = 0 == params->ibs ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
@@ -177,5 +177,5 @@ int mca_coll_han_call_tree(han_module_t *module, mca_coll_han_form_t form, const
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    return module->adapt->call(module->adapt, call, &how, (mca_coll_adapt_form_t) form, request);
+    return module->adapt->call(module->adapt, call, &how, (mca_coll_adapt_form_t) args->form, request);
 }

@@ -241,6 +241,11 @@ coll_han_reproducible=1 allreduce, 100000 bytes: fallback \(results are to be re
 coll_han_reproducible=0 allreduce, 100000 bytes: tree.*\(the cost model\)
 coll_han_allreduce_algorithm=4 allreduce, 100000 bytes: ring.*lanes: 2,.*\(algorithm set by the user\)
 coll_han_allreduce_lanes=1 allreduce, 100000 bytes: ring.*lanes: 1,
+coll_han_bcast_algorithm=3
+coll_han_bcast_segsize=4096 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree.* of 4096 bytes, 12 under way
+coll_han_bcast_segsize=16384 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree.* of 16384 bytes, 6 under way
+coll_han_bcast_segsize=65536 MPI_COMM_WORLD .*: bcast, 100000 bytes: tree.* of 65536 bytes, 3 under way
+coll_han_allreduce_segsize=8192 allreduce, 100000 bytes: .* of 8192 bytes, 3 under way
 coll_han_priority=0 DUP FROM 0 .*; not used: coll_han_priority is not above 0
 END
     test_all_written --mca coll ^han <<'END'

@@ -179,18 +179,41 @@ static void test_buffer(void **state)
     assert_int_equal(times_of(text, longer, whole).single, times_of(ALONE, longer, whole).single);
 }
 
-/* All segments but the last three are answered by a message without data. */
+/* A broadcast has 96 KB under way, in 3 to 12 segments, and a reduction in lanes; others have three segments. */
+static void test_sends(void **state)
+{
+    static const struct {
+        size_t segment;
+        int sends;
+    } broadcasts[]
+        = { { 0, 3 }, { 1, 12 }, { 8 << 10, 12 }, { 10 << 10, 9 }, { 16 << 10, 6 }, { 32 << 10, 3 }, { 1 << 20, 3 } };
+    mca_coll_han_params_t params = tree(ADAPT_TREE_PIPELINE, 8 << 10);
+
+    (void) state;
+    assert_int_equal(3, mca_coll_han_sends(HAN_REDUCE, &params));
+    params.lanes = 2;
+    assert_int_equal(12, mca_coll_han_sends(HAN_REDUCE, &params));
+    assert_int_equal(3, mca_coll_han_sends(HAN_ALLGATHER, &params));
+    for (size_t i = 0; i < sizeof(broadcasts) / sizeof(*broadcasts); ++i) {
+        params.ibs = broadcasts[i].segment;
+        assert_int_equal(broadcasts[i].sends, mca_coll_han_sends(HAN_BCAST, &params));
+    }
+    params = (mca_coll_han_params_t){ .algorithm = HAN_PIPELINE, .ibs = 8 << 10, .lanes = 1 };
+    assert_int_equal(3, mca_coll_han_sends(HAN_BCAST, &params));
+}
+
+/* All segments but the last twelve are answered by a message without data. */
 static void test_answers(void **state)
 {
     mca_coll_han_machine_t machine = unit_machine(ALONE);
-    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 5 << 10);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 1, 14 << 10);
     const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
 
     (void) state;
     machine.levels[HAN_UP].rate = 0;
-    /* the first is there after 10 + 18; four more take a rank 9 each, two answers 17 / 2 */
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 28000000 + 4 * 9000000 + 17000000);
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 5 * 9000000 + 17000000);
+    /* the first is there after 10 + 18; thirteen more take a rank 9 each, two answers 17 / 2 */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).single, 28000000 + 13 * 9000000 + 17000000);
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &params).row, 14 * 9000000 + 17000000);
 }
 
 /*
@@ -461,11 +484,11 @@ static void test_a_late_leader(void **state)
     assert_int_equal(PIECES * (wire + wire / 32), mca_coll_han_predict(&machine, &input, &params).row);
 }
 
-/* Of eight segments five are answered: for each of these the four ranks of one core have a turn, else none. */
+/* Of 17 segments five are answered: for each of these the four ranks of one core have a turn, else none. */
 static void test_turns_for_segments(void **state)
 {
     mca_coll_han_machine_t machine = unit_machine(ALONE);
-    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 2, 8 << 10);
+    const mca_coll_han_input_t input = input_of(HAN_BCAST, 2, 2, 17 << 10);
     const mca_coll_han_params_t params = tree(ADAPT_TREE_LINEAR, 1 << 10);
     uint64_t without;
 
@@ -1154,6 +1177,7 @@ int main(void)
         cmocka_unit_test(test_one_message),
         cmocka_unit_test(test_rendezvous),
         cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_sends),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),
