@@ -262,7 +262,12 @@ test_not_converted() {              # test_not_converted MESSAGE LINE...
 # ---------------------------------------------------------------- use
 
 test_help() {
-    run 0 --help && printed 'han_rules explain' && printed 'Exit codes: 0' && [[ ! -s $tmp/err ]]
+    local command
+
+    for command in '' check explain builtin convert predict regret; do
+        # shellcheck disable=SC2086  # none is no argument
+        run 0 $command --help && printed 'han_rules explain' && printed 'Exit codes: 0' && [[ ! -s $tmp/err ]] || return 1
+    done
 }
 
 test_use() {                        # test_use MESSAGE ARGUMENTS...
@@ -435,7 +440,7 @@ t_check "convert tells of a missing file" run 1 convert "$tmp/none"
 t_check "builtin prints the built-in rules, which are a good file" test_builtin
 t_check "the example of docs/rules.md is a good file" test_example
 t_check "docs/rules.md has every name of a value" test_names
-t_check "--help tells all commands" test_help
+t_check "--help tells all commands, behind each of them too" test_help
 t_check "no command: usage, exit code 2" test_use 'han_rules check FILE' 
 t_check "an unknown command: exit code 2" test_use 'there is no command chekc' chekc
 t_check "check without a file: exit code 2" test_use 'check wants a file' check

@@ -509,12 +509,9 @@ static int run_builtin(int argc, char **argv)
     return GOOD;
 }
 
-static int run_help(int argc, char **argv)
+static bool asks_for_help(const char *argument)
 {
-    (void) argc;
-    (void) argv;
-    usage(stdout);
-    return GOOD;
+    return 0 == strcmp("--help", argument) || 0 == strcmp("-h", argument);
 }
 
 int main(int argc, char **argv)
@@ -523,8 +520,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv); /* argv[0] is the name */
     } commands[] = { { "check", run_check },     { "explain", run_explain }, { "convert", run_convert },
-                     { "predict", run_predict }, { "regret", run_regret },   { "builtin", run_builtin },
-                     { "--help", run_help },     { "-h", run_help } };
+                     { "predict", run_predict }, { "regret", run_regret },   { "builtin", run_builtin } };
     int rc = BAD_USE;
     size_t i = 0;
 
@@ -535,6 +531,9 @@ int main(int argc, char **argv)
     }
     if (2 > argc) {
         usage(stderr);
+    } else if (asks_for_help(argv[1]) || (3 == argc && asks_for_help(argv[2]))) {
+        usage(stdout);
+        rc = GOOD;
     } else if (sizeof(commands) / sizeof(commands[0]) == i) {
         rc = bad_use("there is no command ", argv[1]);
     } else {
