@@ -106,8 +106,8 @@ static const struct limit of_gather[] = {
 };
 
 static const struct limit of_scatter[] = {
-    { 4, ANY, LINEAR },       { 8, KB(8), IN_ORDER }, { 8, ANY, LINEAR },
-    { 32, KB(16), IN_ORDER }, { ANY, 512, IN_ORDER }, LAST(LINEAR),
+    { 4, ANY, LINEAR },     { 8, KB(8), IN_ORDER }, { 8, ANY, LINEAR },       { 32, KB(16), IN_ORDER },
+    { ANY, 512, IN_ORDER }, { 64, KB(8), LINEAR },  { 64, KB(16), IN_ORDER }, LAST(LINEAR),
 };
 
 static const struct limit of_alltoall[] = {

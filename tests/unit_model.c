@@ -876,6 +876,27 @@ static void test_barrier_of_the_fallback(void **state)
     }
 }
 
+/* Its scatters go along a tree, whose ranks pass blocks on, or straight from the root: seen of Open MPI 4.1.4. */
+static void test_scatters_of_the_fallback(void **state)
+{
+    static const struct {
+        int ranks;
+        size_t bytes;
+        bool passed_on;
+    } rows[] = { { 16, 8191, true },   { 24, 8192, true },  { 24, 16384, false }, { 32, 511, true },
+                 { 32, 512, false },   { 32, 8191, false }, { 32, 8192, true },   { 40, 16383, true },
+                 { 40, 16384, false }, { 64, 511, true },   { 64, 8192, false } };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+        const mca_coll_han_input_t input = input_of(HAN_SCATTER, rows[i].ranks, 1, rows[i].bytes);
+        const uint64_t direct = times_of(ALONE, input, (mca_coll_han_params_t){ .algorithm = HAN_EXCHANGE }).single;
+        const uint64_t usual = times_of(ALONE, input, (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK }).single;
+
+        assert_true(rows[i].passed_on ? direct < usual : direct == usual);
+    }
+}
+
 /* The same where nodes have one rank after another: what goes to a near rank leaves the node. */
 static void test_scattered_ranks_of_the_fallback(void **state)
 {
@@ -1200,6 +1221,7 @@ int main(void)
         cmocka_unit_test(test_chain),
         cmocka_unit_test(test_algorithms_of_the_fallback),
         cmocka_unit_test(test_barrier_of_the_fallback),
+        cmocka_unit_test(test_scatters_of_the_fallback),
         cmocka_unit_test(test_scattered_ranks_of_the_fallback),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
