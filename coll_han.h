@@ -567,6 +567,7 @@ int mca_coll_han_allreduce_leaders(han_module_t *module, const mca_coll_han_args
  * parameters ibalg between the nodes, sbalg inside them, and segments of ibs; an operation that does not commute over
  * a tree in rank order.
  *
+ * @param args    say the form, and how many segments are under way; the data are those of call
  * @param request of the nonblocking and persistent forms
  */
 int mca_coll_han_call_tree(han_module_t *module, const mca_coll_han_args_t *args, const mca_coll_adapt_call_t *call,

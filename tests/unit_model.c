@@ -834,6 +834,8 @@ static void test_algorithms_of_the_fallback(void **state)
         { HAN_ALLGATHERV, 16, 2, 8 << 10, 31 * 8 },
         { HAN_REDUCE_SCATTER, 8, 2, 1024, 2 * (8 + 4 + 2) }, /* halving, first between the nodes */
         { HAN_REDUCE_SCATTER, 8, 2, 32 << 10, 15 * 32 },
+        { HAN_REDUCE_SCATTER, 16, 2, 15 << 10, 2 * (16 + 8 + 4 + 2) * 15 },
+        { HAN_REDUCE_SCATTER, 16, 2, 16 << 10, 31 * 16 },
         { HAN_REDUCE_SCATTER_BLOCK, 8, 2, 1024, 2 * (8 + 4 + 2) },
         { HAN_REDUCE_SCATTER_BLOCK, 8, 2, 1 << 20, 3 * 16384 + 14 * 1024 }, /* a reduce of all, then a scatter */
         { HAN_ALLTOALL, 8, 2, 256, 2 * 3 * 2 },                             /* half of all blocks in a round */
