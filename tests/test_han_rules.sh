@@ -264,7 +264,7 @@ test_not_converted() {              # test_not_converted MESSAGE LINE...
 test_help() {
     local command
 
-    for command in '' check explain builtin convert predict regret; do
+    for command in '' check explain builtin convert predict regret 'regret none.csv --rate none' 'check none'; do
         # shellcheck disable=SC2086  # none is no argument
         run 0 $command --help && printed 'han_rules explain' && printed 'Exit codes: 0' && [[ ! -s $tmp/err ]] || return 1
     done
@@ -443,6 +443,7 @@ t_check "docs/rules.md has every name of a value" test_names
 t_check "--help tells all commands, behind each of them too" test_help
 t_check "no command: usage, exit code 2" test_use 'han_rules check FILE' 
 t_check "an unknown command: exit code 2" test_use 'there is no command chekc' chekc
+t_check "an unknown command, with --help too" test_use 'there is no command chekc' chekc --help
 t_check "check without a file: exit code 2" test_use 'check wants a file' check
 t_check "output that cannot be written is an error" test_full_disk
 

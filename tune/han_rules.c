@@ -509,9 +509,14 @@ static int run_builtin(int argc, char **argv)
     return GOOD;
 }
 
-static bool asks_for_help(const char *argument)
+static bool ask_for_help(int argc, char **argv)
 {
-    return 0 == strcmp("--help", argument) || 0 == strcmp("-h", argument);
+    for (int i = 0; i < argc; ++i) {
+        if (0 == strcmp("--help", argv[i]) || 0 == strcmp("-h", argv[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -531,11 +536,11 @@ int main(int argc, char **argv)
     }
     if (2 > argc) {
         usage(stderr);
-    } else if (asks_for_help(argv[1]) || (3 == argc && asks_for_help(argv[2]))) {
+    } else if (sizeof(commands) / sizeof(commands[0]) == i && !ask_for_help(1, argv + 1)) {
+        rc = bad_use("there is no command ", argv[1]);
+    } else if (ask_for_help(argc - 1, argv + 1)) {
         usage(stdout);
         rc = GOOD;
-    } else if (sizeof(commands) / sizeof(commands[0]) == i) {
-        rc = bad_use("there is no command ", argv[1]);
     } else {
         rc = commands[i].run(argc - 1, argv + 1);
     }
