@@ -562,6 +562,12 @@ int mca_coll_han_allreduce_leaders(han_module_t *module, const mca_coll_han_args
 
 /* -- coll_han_tree.c ----------------------------------------------------------------------------------------------- */
 
+/** How adapt performs what HAN asks for, with so many sends under way to each peer: M of the paper is twice as many. */
+static inline mca_coll_adapt_how_t mca_coll_han_how(int sends)
+{
+    return (mca_coll_adapt_how_t){ .degree = HAN_RADIX, .sends = sends, .recvs = 2 * sends };
+}
+
 /**
  * Has adapt do a call on the communicator itself: over the topology-aware tree (ADAPT paper, section 3.2) with the
  * parameters ibalg between the nodes, sbalg inside them, and segments of ibs; an operation that does not commute over

@@ -180,10 +180,10 @@ bool mca_coll_han_goes_up(mca_coll_han_collective_t collective);
  */
 enum { HAN_RADIX = 4 };
 
-/** Segments that adapt has under way to and from each peer, at least: N and M of the ADAPT paper, section 2.2.1. */
-enum { HAN_SENDS = 3, HAN_RECVS = 2 * HAN_SENDS };
+/** Segments that adapt has under way to each peer, at least: N of the ADAPT paper, section 2.2.1. */
+enum { HAN_SENDS = 3 };
 
-/** N of a call; M is twice as many. */
+/** As many of a call. */
 int mca_coll_han_sends(mca_coll_han_collective_t collective, const mca_coll_han_params_t *params);
 
 /** The tree inside a node that sbalg stands for: auto depends on how many ranks there are. */

@@ -42,7 +42,7 @@ static int choose_submodules(mca_coll_han_call_t *call, const mca_coll_han_stage
 
 static void choose_hows(mca_coll_han_call_t *call, const mca_coll_han_params_t *params)
 {
-    const mca_coll_adapt_how_t how = { .degree = HAN_RADIX, .sends = HAN_SENDS, .recvs = HAN_RECVS };
+    const mca_coll_adapt_how_t how = mca_coll_han_how(HAN_SENDS);
 
     for (int operation = 0; operation < HAN_OPERATION_COUNT; ++operation) {
         const bool down = HAN_OPERATION_BCAST == operation;

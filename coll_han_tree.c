@@ -158,14 +158,12 @@ int mca_coll_han_call_tree(han_module_t *module, const mca_coll_han_args_t *args
 {
     const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT];
     const bool groups = HAN_GROUPS == params->algorithm;
-    mca_coll_adapt_how_t how = { .kind = params->ibalg,
-                                 .degree = HAN_RADIX,
-                                 .groups = groups ? params->groups : 1,
-                                 .segment_size = params->ibs,
-                                 .sends = mca_coll_han_sends(args->collective, params) };
+    mca_coll_adapt_how_t how = mca_coll_han_how(mca_coll_han_sends(args->collective, params));
     int rc = OMPI_SUCCESS;
 
-    how.recvs = 2 * how.sends;
+    how.kind = params->ibalg;
+    how.groups = groups ? params->groups : 1;
+    how.segment_size = params->ibs;
     if (NULL != call->op && !ompi_op_is_commute(call->op)) {
         if (!groups || !module->adapt->trees[how.kind].in_order) {
             how.kind = 0 == params->ibs ? ADAPT_TREE_IN_ORDER_BINOMIAL : ADAPT_TREE_IN_ORDER_BINARY;
