@@ -98,7 +98,8 @@ double tune_judge_behind(const struct tune_times *times, const struct tune_times
 /** The geometric mean over both clocks. */
 double tune_judge_mean(const struct tune_times *times);
 
-/** Clearly faster (TUNE_WORTH) in that mean, and not clearly slower by either clock. */
+/** Clearly less (TUNE_WORTH) behind the faster of both, by the clock by which that is more, and clearly slower by none.
+ */
 bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other);
 
 /** What a way to do a call has taken in some rounds. Of an array of them the first is the fallback's. */
@@ -150,9 +151,6 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
  * @param records [count], one of HAN's own choice
  */
 bool tune_judge_is_over(const struct tune_record *records, long count);
-
-/** Whether one beats the other, or does not, whichever of their times are the right ones. */
-bool tune_judge_is_sure(const struct tune_record *record, const struct tune_record *other);
 
 /* -- tune_space.c: what is tried ----------------------------------------------------------------------------------- */
 
@@ -323,6 +321,7 @@ struct tune_choice {
     size_t bytes;
     bool found;                /**< a configuration beats HAN's own choice; else that is to decide */
     bool cut;                  /**< there was no time for the next longer one */
+    bool settled;              /**< by the last rounds of a race */
     struct tune_config config; /**< the best one, also where it does not */
     char text[TUNE_TEXT];      /**< the same, as a rule has it */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
@@ -414,6 +413,9 @@ long tune_choices_read(const char *folder, struct tune_kept **kept);
 /** NULL where it is not among them. */
 const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
                                             struct tune_function function, size_t bytes);
+
+/** Writes choices.csv anew: these of a part of the allocation, and what else is there. 0; -1 and errno. */
+int tune_choices_settle(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
 
 /** Writes choices.csv and candidates.csv with what was kept alone, so that a race can go on. 0; -1 and errno. */
 int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count);

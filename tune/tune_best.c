@@ -29,13 +29,23 @@ struct tally {
     double sum, worst; /* of how far it is behind, over how far the best is */
 };
 
+/* A size of a function, and those that are left there. */
+struct point {
+    struct tune_contest contest;
+    struct finalists finalists;
+    struct saying saying;
+    size_t bytes;
+};
+
 struct job {
     struct tune_engine *engine;
     const struct tune_space *space;
     const struct tune_way *way;
     const mca_coll_han_rules_t *rules; /* NULL on other ranks than 0 */
     mca_coll_han_candidates_t machine;
-    int ranks, sizes, done; /* that there are, and that have been compared */
+    int ranks;
+    struct point *points; /* [sizes] */
+    int sizes, done;      /* that there are, and that all candidates have been timed at */
     double begin, told;
     struct tally tally;
 };
@@ -81,21 +91,25 @@ static struct saying ask(const struct job *job, const struct tune_contest *conte
     return saying;
 }
 
-/* Rounds; where all candidates are there, without those that are far behind. */
-static int hold(const struct job *job, struct tune_contest *contest, bool all)
+static void begin(struct tune_contest *contest)
+{
+    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
+    tune_contest_shorten(contest);
+}
+
+/* Rounds of all candidates, without those that are far behind. */
+static int hold_all(const struct job *job, struct tune_contest *contest)
 {
     int rc = 0;
 
-    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
-    tune_contest_shorten(contest);
+    begin(contest);
     for (int round = 0; round < job->way->most && 0 == rc; ++round) {
-        rc = tune_contest_round(contest, round);
-        if (all) {
-            struct tune_record *records = tune_contest_records(contest);
+        struct tune_record *records;
 
-            tune_judge_drop(records, contest->count, false);
-            tune_contest_take(contest, records);
-        }
+        rc = tune_contest_round(contest, round);
+        records = tune_contest_records(contest);
+        tune_judge_drop(records, contest->count, false);
+        tune_contest_take(contest, records);
     }
     return rc;
 }
@@ -118,14 +132,16 @@ static struct finalists choose(const struct job *job, struct tune_contest *conte
     return (struct finalists){ .best = best, .table = saying->known ? said : contest->own, .own = contest->own };
 }
 
-static void print(const struct tune_contest *contest, const struct finalists *finalists, const struct saying *saying,
-                  size_t bytes, double behind)
+static void print(const struct point *point, double behind)
 {
+    const struct tune_contest *contest = &point->contest;
+    const struct finalists *finalists = &point->finalists;
     const mca_coll_han_collective_t collective = contest->function.collective;
     const long others[] = { finalists->best, finalists->own, 0 };
     char name[TUNE_FUNCTION_NAME], text[HAN_CANDIDATE_TEXT];
 
-    printf("%6d %-21s %10zu %7.2f", saying->line, tune_function_name(contest->function, name), bytes, behind);
+    printf("%6d %-21s %10zu %7.2f", point->saying.line, tune_function_name(contest->function, name), point->bytes,
+           behind);
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         const double seconds = tune_series_median(&contest->contestants[finalists->table].series[clock]);
 
@@ -136,11 +152,11 @@ static void print(const struct tune_contest *contest, const struct finalists *fi
     }
     printf("  %s", mca_coll_han_candidate_text(collective, &contest->contestants[finalists->best].params, text));
     if (finalists->table != finalists->best) {
-        printf("; the table: %s",
-               saying->known ? mca_coll_han_candidate_text(collective, &saying->params, text) : "HAN's own choice");
+        printf("; the table: %s", point->saying.known
+                                      ? mca_coll_han_candidate_text(collective, &point->saying.params, text)
+                                      : "HAN's own choice");
     }
     putchar('\n');
-    fflush(stdout);
 }
 
 static void tell(struct job *job)
@@ -182,49 +198,38 @@ static bool all_are_right(const struct tune_contest *contest)
     return i == contest->count;
 }
 
-/* One size of a function. Returns 0, or -1 where a call without HAN, or by its own choice, failed. */
-static int with_size(struct job *job, struct tune_function function, size_t bytes)
+/* A call without HAN, or by its own choice, failed: -1. */
+static int failed_at(const struct point *point)
 {
     char name[TUNE_FUNCTION_NAME];
-    struct tune_contest contest;
-    struct saying saying;
-    int rc;
 
-    tune_contest_open(&contest, job->engine, &job->machine, function,
-                      tune_race_timed(job->space, function.collective, job->ranks, bytes));
-    contest.clock = job->way->clock;
-    tune_contest_add_own(&contest, &job->machine);
-    saying = ask(job, &contest, bytes);
-    rc = hold(job, &contest, true);
-    if (0 == rc) {
-        const struct finalists finalists = choose(job, &contest, &saying);
-
-        rc = hold(job, &contest, false);
-        if (0 == rc && !all_are_right(&contest)) {
-            tune_complain("%s, %zu bytes: a call fails or gives wrong results, and nothing is compared",
-                          tune_function_name(function, name), bytes);
-        } else if (0 == rc) {
-            struct tune_record *records = tune_contest_records(&contest);
-            const double behind = tune_judge_over(records, contest.count, finalists.table, finalists.best);
-
-            count_in(&job->tally, records, &finalists, behind);
-            if (NULL != job->rules) {
-                print(&contest, &finalists, &saying, bytes, behind);
-            }
-            free(records);
-        }
-    }
-    if (0 != rc) {
-        tune_complain("%s, %zu bytes: a call failed", tune_function_name(function, name), bytes);
-    }
-    tune_contest_close(&contest);
-    ++job->done;
-    tell(job);
-    return rc;
+    tune_complain("%s, %zu bytes: a call failed", tune_function_name(point->contest.function, name), point->bytes);
+    return -1;
 }
 
-/* Each size of each function, as long as there is time. Returns 0, or -1 where a call failed. */
-static int with_all(struct job *job)
+/* All candidates of one size, of which the best one stays, what the table says, and HAN's own choice. */
+static int find_best(struct job *job, struct tune_function function, size_t bytes)
+{
+    struct point *point = &job->points[job->done++];
+    struct tune_contest *contest = &point->contest;
+
+    point->bytes = bytes;
+    tune_contest_open(contest, job->engine, &job->machine, function,
+                      tune_race_timed(job->space, function.collective, job->ranks, bytes));
+    contest->clock = job->way->clock;
+    tune_contest_add_own(contest, &job->machine);
+    point->saying = ask(job, contest, bytes);
+    if (0 != hold_all(job, contest)) {
+        return failed_at(point);
+    }
+    point->finalists = choose(job, contest, &point->saying);
+    begin(contest);
+    tell(job);
+    return 0;
+}
+
+/* Each size of each function, as long as there is time. */
+static int find_all_best(struct job *job)
 {
     const struct tune_space *space = job->space;
     int rc = 0;
@@ -238,10 +243,47 @@ static int with_all(struct job *job)
                 tune_complain("there was no time for all sizes");
                 return 0;
             }
-            rc = with_size(job, function, bytes);
+            rc = find_best(job, function, bytes);
         }
     }
     return rc;
+}
+
+/* What disturbs a machine for some seconds meets all alike: each size has its second round when all have had their
+ * first. */
+static int compare(struct job *job)
+{
+    int rc = 0;
+
+    for (int round = 0; round < job->way->most && 0 == rc; ++round) {
+        for (int i = 0; i < job->done && 0 == rc; ++i) {
+            struct point *point = &job->points[i];
+
+            rc = 0 == tune_contest_round(&point->contest, round) ? 0 : failed_at(point);
+        }
+    }
+    return rc;
+}
+
+static void tell_result(struct job *job, const struct point *point)
+{
+    const struct tune_contest *contest = &point->contest;
+    const struct finalists *finalists = &point->finalists;
+    char name[TUNE_FUNCTION_NAME];
+
+    if (!all_are_right(contest)) {
+        tune_complain("%s, %zu bytes: a call fails or gives wrong results, and nothing is compared",
+                      tune_function_name(contest->function, name), point->bytes);
+    } else {
+        struct tune_record *records = tune_contest_records(contest);
+        const double behind = tune_judge_over(records, contest->count, finalists->table, finalists->best);
+
+        count_in(&job->tally, records, finalists, behind);
+        if (NULL != job->rules) {
+            print(point, behind);
+        }
+        free(records);
+    }
 }
 
 static void sum_up(const struct tally *tally)
@@ -283,8 +325,18 @@ int tune_best(struct tune_engine *engine, const struct tune_space *space, const 
                "table, us", "best, x", "own, x", "none, x", "table, us", "best, x", "own, x", "none, x", "best");
         fflush(stdout);
     }
-    rc = with_all(&job);
-    if (NULL != rules) {
+    job.points = calloc((size_t) job.sizes + 1, sizeof(*job.points));
+    tune_contest_need(NULL != job.points);
+    rc = find_all_best(&job);
+    rc = 0 == rc ? compare(&job) : rc;
+    for (int i = 0; i < job.done; ++i) {
+        if (0 == rc) {
+            tell_result(&job, &job.points[i]);
+        }
+        tune_contest_close(&job.points[i].contest);
+    }
+    free(job.points);
+    if (NULL != rules && 0 == rc) {
         sum_up(&job.tally);
     }
     return rc;

@@ -144,12 +144,26 @@ static bool is_kept(const char *line, const struct tune_kept *kept, long count)
            || NULL != tune_choices_find(kept, count, nodes, ppn, function, 0);
 }
 
+/* Wholly or not at all: the lines of a stream of memory, which is NULL where there is none. */
+static int replace_choices(const char *folder, FILE *stream, char **text, const size_t *length)
+{
+    char path[TUNE_PATH];
+    int rc = -1;
+
+    if (NULL != stream && 0 == fclose(stream)) {
+        rc = tune_file_write(tune_file_path(folder, CHOICES, path), *text, *length);
+    }
+    free(*text);
+    return rc;
+}
+
 int tune_choices_resume(const char *folder, const struct tune_kept *kept, long count)
 {
     enum { LINE = 4096 };
     FILE *file = tune_file_open(folder, CANDIDATES, "r");
     struct tune_text text = { 0 };
-    char path[TUNE_PATH], line[LINE];
+    char path[TUNE_PATH], line[LINE], *choices = NULL;
+    size_t length;
     int rc = NULL == file ? -1 : 0;
 
     while (0 == rc && NULL != fgets(line, sizeof(line), file)) {
@@ -164,9 +178,40 @@ int tune_choices_resume(const char *folder, const struct tune_kept *kept, long c
              ? tune_file_write(tune_file_path(folder, CANDIDATES, path), text.text, text.length)
              : -1;
     free(text.text);
-    file = 0 == rc ? tune_file_open(folder, CHOICES, "w") : NULL;
+    file = 0 == rc ? open_memstream(&choices, &length) : NULL;
     for (long i = 0; NULL != file && i < count; ++i) {
         print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
     }
-    return NULL != file && 0 == fclose(file) ? 0 : -1;
+    return replace_choices(folder, file, &choices, &length);
+}
+
+static bool is_among(const struct tune_choice *choices, long count, const struct tune_choice *choice)
+{
+    long i = 0;
+
+    while (i < count
+           && !(choices[i].bytes == choice->bytes && tune_function_is(choices[i].function, choice->function))) {
+        ++i;
+    }
+    return i < count;
+}
+
+int tune_choices_settle(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
+{
+    struct tune_kept *kept = NULL;
+    const long all = tune_choices_read(folder, &kept);
+    char *text = NULL;
+    size_t length;
+    FILE *file = open_memstream(&text, &length);
+
+    for (long i = 0; NULL != file && i < all; ++i) {
+        if (kept[i].nodes != nodes || kept[i].ppn != ppn || !is_among(choices, count, &kept[i].choice)) {
+            print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
+        }
+    }
+    for (long i = 0; NULL != file && i < count; ++i) {
+        print_choice(file, &choices[i], nodes, ppn);
+    }
+    free(kept);
+    return replace_choices(folder, file, &text, &length);
 }

@@ -191,17 +191,12 @@ void tune_contest_leave_out(struct tune_contest *contest, int times)
     }
 }
 
-void tune_contest_forget(struct tune_contestant *contestant)
-{
-    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-        tune_series_free(&contestant->series[clock]);
-    }
-}
-
 void tune_contest_close(struct tune_contest *contest)
 {
     for (long i = 0; i < contest->count; ++i) {
-        tune_contest_forget(&contest->contestants[i]);
+        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+            tune_series_free(&contest->contestants[i].series[clock]);
+        }
     }
     free(contest->contestants);
 }
@@ -275,7 +270,7 @@ void tune_contest_check_told(struct tune_contest *contest, const struct tune_che
 void tune_contest_shorten(struct tune_contest *contest)
 {
     enum { LEAST = 2 };
-    const double most = 0.1; /* seconds */
+    const double most = 0.02; /* seconds */
     double least = INFINITY;
 
     for (long i = 0; i < contest->count; ++i) {
@@ -301,52 +296,93 @@ static void shuffle(long *order, long count, int round)
     }
 }
 
+/*
+ * A round: calls in a row once, and single calls, of which the median counts. Short ones, which a disturbance changes
+ * by as much as they take, are timed more than once: together they take no longer than the row. An odd number.
+ */
+static int turns_of(const struct tune_contest *contest, enum tune_clock clock)
+{
+    return TUNE_SINGLE == clock ? (contest->calls / 10) | 1 : 1;
+}
+
+enum { MOST_TURNS = 8 };
+
+/* Seconds of the slowest rank. */
+struct turns {
+    double seconds[TUNE_CLOCK_COUNT][MOST_TURNS];
+};
+
+/* Begins with the one clock or the other. INFINITY where a call fails on this rank. */
+static void take_turns(const struct tune_contest *contest, const struct tune_contestant *contestant, int first,
+                       struct turns *turns)
+{
+    for (int k = 0; k < TUNE_CLOCK_COUNT; ++k) {
+        const enum tune_clock clock = (enum tune_clock)((first + k) % TUNE_CLOCK_COUNT);
+        const int calls = TUNE_SINGLE == clock ? 1 : contest->calls;
+
+        for (int turn = 0; turn < turns_of(contest, clock); ++turn) {
+            const double time
+                = tune_engine_time(contest->engine, contest->function, params_of(contestant), contest->bytes, calls);
+
+            turns->seconds[clock][turn] = 0 > time ? INFINITY : time / calls;
+        }
+    }
+}
+
+/* What a round has told of one. Whether all its calls went well. */
+static bool add_turns(const struct tune_contest *contest, struct tune_contestant *contestant, struct turns *turns)
+{
+    double medians[TUNE_CLOCK_COUNT];
+    bool good = true;
+
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        const int count = turns_of(contest, (enum tune_clock) clock);
+
+        for (int turn = 0; turn < count; ++turn) {
+            good = good && !isinf(turns->seconds[clock][turn]);
+        }
+        medians[clock] = tune_median(turns->seconds[clock], (size_t) count);
+    }
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT && good; ++clock) {
+        tune_contest_need(0 == tune_series_add(&contestant->series[clock], medians[clock]));
+    }
+    return good;
+}
+
 int tune_contest_round(struct tune_contest *contest, int round)
 {
-    struct tune_engine *const engine = contest->engine;
     const long count = contest->count;
-    double *seconds = allocate(count * TUNE_CLOCK_COUNT, sizeof(*seconds));
+    struct turns *turns = allocate(count, sizeof(*turns));
     long *order = allocate(count, sizeof(*order));
     char name[TUNE_FUNCTION_NAME];
     int rc = 0;
 
     shuffle(order, count, round);
-    for (long k = 0; k < count * TUNE_CLOCK_COUNT; ++k) {
-        const long i = order[k / TUNE_CLOCK_COUNT];
-        const int clock = (int) ((k + round) % TUNE_CLOCK_COUNT), calls = TUNE_SINGLE == clock ? 1 : contest->calls;
+    for (long k = 0; k < count; ++k) {
+        const long i = order[k];
 
         if (!contest->contestants[i].out) {
-            const double time = tune_engine_time(engine, contest->function, params_of(&contest->contestants[i]),
-                                                 contest->bytes, calls);
-
-            seconds[TUNE_CLOCK_COUNT * i + clock] = 0 > time ? INFINITY : time / calls;
+            take_turns(contest, &contest->contestants[i], (int) ((k + round) % TUNE_CLOCK_COUNT), &turns[i]);
         }
     }
-    MPI_Allreduce(MPI_IN_PLACE, seconds, (int) (count * TUNE_CLOCK_COUNT), MPI_DOUBLE, MPI_MAX,
-                  tune_engine_comm(engine));
+    MPI_Allreduce(MPI_IN_PLACE, turns, (int) (count * TUNE_CLOCK_COUNT * MOST_TURNS), MPI_DOUBLE, MPI_MAX,
+                  tune_engine_comm(contest->engine));
     for (long i = 0; i < count; ++i) {
         struct tune_contestant *const contestant = &contest->contestants[i];
-        const double *slowest = &seconds[TUNE_CLOCK_COUNT * i];
 
-        if (contestant->out) {
+        if (contestant->out || add_turns(contest, contestant, &turns[i])) {
             continue;
         }
-        if (isinf(slowest[TUNE_SINGLE]) || isinf(slowest[TUNE_ROW])) {
-            contestant->out = true;
-            contestant->wrong = 1;
-            if (0 == i || i == contest->own) {
-                rc = -1; /* with these all others are compared */
-            } else {
-                tune_complain("%s, %zu bytes: a candidate fails, and is left out",
-                              tune_function_name(contest->function, name), contest->bytes);
-            }
-            continue;
-        }
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-            tune_contest_need(0 == tune_series_add(&contestant->series[clock], slowest[clock]));
+        contestant->out = true;
+        contestant->wrong = 1;
+        if (0 == i || i == contest->own) {
+            rc = -1; /* with these all others are compared */
+        } else {
+            tune_complain("%s, %zu bytes: a candidate fails, and is left out",
+                          tune_function_name(contest->function, name), contest->bytes);
         }
     }
-    free(seconds);
+    free(turns);
     free(order);
     return rc;
 }
@@ -370,7 +406,8 @@ static struct tune_record record_of(const struct tune_contest *contest, long one
             record.most.seconds[clock] = fmax(record.most.seconds[clock], series->samples[i]);
         }
     }
-    record.cost = record.median.seconds[TUNE_SINGLE] + contest->calls * record.median.seconds[TUNE_ROW];
+    record.cost = turns_of(contest, TUNE_SINGLE) * record.median.seconds[TUNE_SINGLE]
+                  + contest->calls * record.median.seconds[TUNE_ROW];
     tune_judge_by(&record.median, contest->clock);
     tune_judge_by(&record.least, contest->clock);
     tune_judge_by(&record.most, contest->clock);

@@ -98,9 +98,6 @@ int tune_contest_round(struct tune_contest *contest, int round);
 bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,
                          mca_coll_han_form_t form);
 
-/** Forgets its times. */
-void tune_contest_forget(struct tune_contestant *contestant);
-
 /** What is known of each, by the clock that decides: what its rounds have told; before them, what its first call took.
  * [count], to be freed. */
 struct tune_record *tune_contest_records(const struct tune_contest *contest);

@@ -52,7 +52,12 @@ double tune_judge_mean(const struct tune_times *times)
 
 bool tune_judge_beats(const struct tune_times *times, const struct tune_times *other)
 {
-    return tune_judge_mean(other) >= TUNE_WORTH * tune_judge_mean(times)
+    struct tune_times best;
+
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        best.seconds[clock] = fmin(times->seconds[clock], other->seconds[clock]);
+    }
+    return tune_judge_behind(other, &best) >= TUNE_WORTH * tune_judge_behind(times, &best)
            && tune_judge_behind(times, other) <= TUNE_WORTH;
 }
 
@@ -109,15 +114,18 @@ double tune_judge_over(const struct tune_record *records, long count, long one, 
 
 /* ---- round by round ---- */
 
+/* Of two that are alike, one is slower in each of three rounds once in twenty times, in each of two once in six. */
+enum { ALL_THE_TIME = 3 };
+
 /* Whether it has been slower all the time, by a clock by which that counts. */
 static bool is_apart(const struct tune_record *record, const struct tune_record *leader)
 {
+    bool apart = false;
+
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-        if (record->least.seconds[clock] > TIE * leader->most.seconds[clock]) {
-            return true;
-        }
+        apart = apart || record->least.seconds[clock] > TIE * leader->most.seconds[clock];
     }
-    return false;
+    return apart && ALL_THE_TIME <= record->rounds && ALL_THE_TIME <= leader->rounds;
 }
 
 void tune_judge_drop(struct tune_record *records, long count, bool by_both)
@@ -200,9 +208,4 @@ bool tune_judge_is_over(const struct tune_record *records, long count)
     }
     /* Whom HAN's own choice is ahead of may still beat it. */
     return (1 >= in && !records[winner].own) || tie || !hope;
-}
-
-bool tune_judge_is_sure(const struct tune_record *record, const struct tune_record *other)
-{
-    return tune_judge_beats(&record->most, &other->least) || !tune_judge_beats(&record->least, &other->most);
 }

@@ -21,10 +21,16 @@ enum { HOPELESS = 2 };
 enum { BLOCKS = 16 << 20 /* bytes, of all ranks together */ };
 
 /* What looking at results may take, the first round, and each of the others, where more than a few are there. */
-#define CHECK_SECONDS 1.0
-#define FIRST_SECONDS 0.8
-#define ROUND_SECONDS 0.4
+#define CHECK_SECONDS 0.7
+#define FIRST_SECONDS 0.6
+#define ROUND_SECONDS 0.3
 enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
+
+/* Rounds that take less together tell too little: what disturbs a call may last as long as some of short ones. */
+#define BRIEF_SECONDS 0.2
+
+/* When all races are over, of what beats HAN's own choice, or is near it. */
+enum { LAST_ROUNDS = 6 };
 
 /*
  * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
@@ -49,10 +55,10 @@ struct race {
     long count, room;
     struct likely *likely; /* [likely_count] */
     long likely_count;
-    double begin, told; /* seconds */
-    int function;       /* that is raced now: its place in the space */
-    bool late;          /* there was no time for all sizes of it */
-    int left_out;       /* functions of which that is so */
+    double begin, told, until;      /* seconds; until: no race begins later */
+    const char *stage;              /* what is done when all collectives have been raced; else NULL */
+    int function;                   /* that is raced now: its place in the space */
+    bool late[TUNE_FUNCTION_COUNT]; /* there was no time for all sizes of it; by its place among all */
 };
 
 size_t tune_race_memory(const struct tune_space *space)
@@ -113,7 +119,7 @@ size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t
 
 static bool is_late(const struct race *race)
 {
-    return tune_engine_is_past(race->engine, race->way->deadline);
+    return tune_engine_is_past(race->engine, race->until);
 }
 
 static void tell(struct race *race, const struct tune_contest *contest)
@@ -129,14 +135,30 @@ static void tell(struct race *race, const struct tune_contest *contest)
     race->told = now;
     tune_bytes_text(contest->bytes, bytes);
     tune_time_text(passed, time);
+    tune_function_name(contest->function, name);
+    if (NULL != race->stage) {
+        fprintf(stderr, "han_tune: %s, %s, %s: %s\n", race->stage, name, bytes, time);
+        return;
+    }
     tune_time_text(passed * (all - race->function) / (race->function + 1), left);
-    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->function + 1, all,
-            tune_function_name(contest->function, name), bytes, time, left);
+    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->function + 1, all, name, bytes,
+            time, left);
+}
+
+static double cost_of_round(const struct tune_record *records, long count)
+{
+    double sum = 0;
+
+    for (long i = 0; i < count; ++i) {
+        sum += records[i].out ? 0 : records[i].cost;
+    }
+    return sum;
 }
 
 /* Rounds, until more of them tell nothing. */
 static int hold(struct race *race, struct tune_contest *contest)
 {
+    double spent = 0; /* seconds */
     bool over = false;
     int rc = 0;
 
@@ -149,40 +171,11 @@ static int hold(struct race *race, struct tune_contest *contest)
         tune_contest_take(contest, records);
         rc = tune_contest_round(contest, round);
         records = tune_contest_records(contest);
+        spent += cost_of_round(records, contest->count);
         tune_judge_drop(records, contest->count, false);
-        over = round + 1 >= race->way->least && (tune_judge_is_over(records, contest->count) || is_late(race));
+        over = round + 1 >= race->way->least
+               && ((BRIEF_SECONDS <= spent && tune_judge_is_over(records, contest->count)) || is_late(race));
         tune_contest_take(contest, records);
-    }
-    return rc;
-}
-
-/*
- * The fastest of many in a few rounds may have been lucky: the winner and HAN's own choice run once more, and the
- * fallback where it was not far behind, and these rounds decide.
- */
-static int confirm(struct race *race, struct tune_contest *contest, long winner)
-{
-    const long own = contest->own;
-    bool sure = false;
-    int rc = 0;
-
-    for (long i = 0; i < contest->count; ++i) {
-        struct tune_contestant *const contestant = &contest->contestants[i];
-        const bool counts = i == winner || i == own, far = 0 == i && contestant->out && !counts;
-
-        contestant->out = far || (0 != i && !counts);
-        if (!far) {
-            tune_contest_forget(contestant);
-        }
-    }
-    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
-    for (int round = 0; round < race->way->most && 0 == rc && !sure; ++round) {
-        struct tune_record *records;
-
-        rc = tune_contest_round(contest, round);
-        records = tune_contest_records(contest);
-        sure = round + 1 >= race->way->least && tune_judge_is_sure(&records[winner], &records[own]);
-        free(records);
     }
     return rc;
 }
@@ -315,12 +308,6 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
     return winner;
 }
 
-/* Whether more rounds may tell that one beats HAN's own choice. */
-static bool may_beat(const struct tune_record *record, const struct tune_record *own)
-{
-    return tune_judge_beats(&record->median, &own->median) || !tune_judge_is_sure(record, own);
-}
-
 /* Whether one beats HAN's own choice, and is not behind the fallback. */
 static bool is_best(const struct tune_record *record, const struct tune_record *records, long own)
 {
@@ -328,37 +315,40 @@ static bool is_best(const struct tune_record *record, const struct tune_record *
            && tune_judge_mean(&record->median) <= tune_judge_mean(&records[0].median);
 }
 
-/* What comes of a contest: its winner is used where it beats HAN's own choice when both run once more. */
-static int choose(struct race *race, struct tune_contest *contest, struct tune_choice *choice, long place)
+/* Of two that decide a contest, this one or HAN's own choice: it; the fallback where that alone is the best. */
+static long best_against_own(const struct tune_record *records, long own, long one)
+{
+    return !is_best(&records[one], records, own) && (is_best(&records[0], records, own) || records[one].wrong) ? 0
+                                                                                                               : one;
+}
+
+/* One of a contest is what a size gets, or the best of those that do not beat HAN's own choice. */
+static void set_choice(const struct tune_contest *contest, const struct tune_record *records, long one, bool found,
+                       struct tune_choice *choice)
+{
+    choice->found = found;
+    choice->measured = choice->estimate = tune_judge_mean(&records[one].median);
+    choice->builtin = tune_judge_mean(&records[contest->own].median);
+    choice->fallback = tune_judge_mean(&records[0].median);
+    choice->config = (struct tune_config){ .collective = contest->function.collective,
+                                           .params = contest->contestants[one].params };
+    text_of(contest, one, choice->text);
+}
+
+/* What comes of a race, before the last rounds: its winner; where HAN's own choice has won, the best of the others. */
+static void choose(const struct race *race, const struct tune_contest *contest, struct tune_choice *choice, long place)
 {
     const long own = contest->own;
     struct tune_record *records = tune_contest_records(contest);
     long used = winner_of(race, contest, records, place);
     const bool other = used != own;
 
-    if (other && may_beat(&records[used], &records[own])) {
-        free(records);
-        if (0 != confirm(race, contest, used)) {
-            return -1;
-        }
-        records = tune_contest_records(contest);
-        if (!is_best(&records[used], records, own)) {
-            used = is_best(&records[0], records, own) || records[used].wrong ? 0 : used;
-        }
-    } else if (!other) {
-        /* The best of the others is noted. */
+    if (!other) {
         records[own].guest = true;
         used = tune_judge_winner(records, contest->count);
     }
-    choice->found = other && is_best(&records[used], records, own);
-    choice->measured = choice->estimate = tune_judge_mean(&records[used].median);
-    choice->builtin = tune_judge_mean(&records[own].median);
-    choice->fallback = tune_judge_mean(&records[0].median);
-    choice->config = (struct tune_config){ .collective = contest->function.collective,
-                                           .params = contest->contestants[used].params };
-    text_of(contest, used, choice->text);
+    set_choice(contest, records, used, other && is_best(&records[used], records, own), choice);
     free(records);
-    return 0;
 }
 
 /* What rank 0 has kept of the same race is for all. */
@@ -390,6 +380,18 @@ static void note(struct race *race, const struct tune_choice *choice)
     }
 }
 
+/* What the last rounds have decided. */
+static void settle(struct race *race)
+{
+    struct tune_race_log *log = race->log;
+
+    if (NULL != log
+        && 0 != tune_choices_settle(log->folder, race->choices, race->count, race->space->nodes, race->space->ppn)
+        && 0 == log->table.error) {
+        log->table.error = errno;
+    }
+}
+
 /*
  * Races at a size; the choice comes to this place. What was kept is taken also where the time is over.
  *
@@ -407,7 +409,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
         return 0;
     }
     if (is_late(race)) {
-        race->late = true;
+        race->late[tune_function_place(function)] = true;
         return 1;
     }
     tune_contest_open(&contest, race->engine, &race->machine, function,
@@ -424,9 +426,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
     }
     if (0 == rc) {
         keep_likely(race, &contest);
-        rc = choose(race, &contest, &choice, place);
-    }
-    if (0 == rc) {
+        choose(race, &contest, &choice, place);
         note(race, &choice);
         add_choice(race, &choice, place);
     } else {
@@ -466,6 +466,7 @@ static long bisect(struct race *race, long place)
     return 0 > second ? -1 : first + 1 + second;
 }
 
+/* The sizes of a function that are raced in any case. Returns 0; -1: an error. */
 static int race_function(struct race *race, struct tune_function function)
 {
     const long begin = race->count;
@@ -479,14 +480,19 @@ static int race_function(struct race *race, struct tune_function function)
     if (0 == size) {
         tune_race_left_out(race->space, function, race->ranks);
     }
-    if (0 > rc) {
-        return -1;
-    }
     if (0 < rc && begin < race->count) {
         race->choices[race->count - 1].cut = true;
     }
-    for (long place = begin; place + 1 < race->count; ++place) {
-        const long came = bisect(race, place);
+    return 0 > rc ? -1 : 0;
+}
+
+/* Where neighbours differ, the sizes between them. Returns 0; -1: an error. */
+static int race_between(struct race *race)
+{
+    race->stage = "between sizes";
+    for (long place = 0; place + 1 < race->count; ++place) {
+        const bool same = tune_function_is(race->choices[place].function, race->choices[place + 1].function);
+        const long came = same ? bisect(race, place) : 0;
 
         if (0 > came) {
             return -1;
@@ -496,44 +502,145 @@ static int race_function(struct race *race, struct tune_function function)
     return 0;
 }
 
+/* ---- the last rounds ---- */
+
+/* Where what is best beside HAN's own choice was ahead of it: in the mean, be it by little. */
+static bool is_near(const struct tune_choice *choice)
+{
+    return !choice->settled && choice->measured < choice->builtin;
+}
+
+/* That one, HAN's own choice, and the fallback. */
+static void open_last(const struct race *race, const struct tune_choice *choice, struct tune_contest *contest)
+{
+    const mca_coll_han_params_t *params = &choice->config.params;
+
+    tune_contest_open(contest, race->engine, &race->machine, choice->function,
+                      tune_race_timed(race->space, choice->function.collective, race->ranks, choice->bytes));
+    contest->clock = race->way->clock;
+    tune_contest_only(contest, &race->machine, params, HAN_FALLBACK != params->algorithm);
+    tune_contest_add_own(contest, &race->machine);
+    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
+    tune_contest_shorten(contest);
+}
+
+static void decide_last(const struct tune_contest *contest, struct tune_choice *choice)
+{
+    struct tune_record *records = tune_contest_records(contest);
+    const long used = best_against_own(records, contest->own, HAN_FALLBACK != choice->config.params.algorithm);
+
+    set_choice(contest, records, used, is_best(&records[used], records, contest->own), choice);
+    choice->settled = true;
+    free(records);
+}
+
+/*
+ * The fastest of many in a few rounds may have been lucky, and what a race has decided in less than a second may have
+ * been due to what disturbed the machine in that second. So the winner, HAN's own choice and the fallback run once more
+ * when all races are over; these rounds decide, and they go round: each size has its second one when all have had their
+ * first.
+ *
+ * @returns 0; -1 after an error, which has been told
+ */
+static int hold_last(struct race *race)
+{
+    struct tune_contest *contests = calloc((size_t) race->count + 1, sizeof(*contests));
+    long *places = calloc((size_t) race->count + 1, sizeof(*places)), count = 0;
+    bool over = false;
+    int rc = 0;
+
+    race->stage = "the last rounds";
+    tune_contest_need(NULL != contests && NULL != places);
+    for (long place = 0; place < race->count; ++place) {
+        if (is_near(&race->choices[place])) {
+            open_last(race, &race->choices[place], &contests[count]);
+            places[count++] = place;
+        }
+    }
+    for (int round = 0; round < LAST_ROUNDS && 0 == rc && !over; ++round) {
+        for (long i = 0; i < count && 0 == rc; ++i) {
+            tell(race, &contests[i]);
+            rc = tune_contest_round(&contests[i], round);
+        }
+        over = round + 1 >= race->way->least && tune_engine_is_past(race->engine, race->way->deadline);
+    }
+    for (long i = 0; i < count; ++i) {
+        if (0 == rc) {
+            decide_last(&contests[i], &race->choices[places[i]]);
+        }
+        tune_contest_close(&contests[i]);
+    }
+    free(places);
+    free(contests);
+    if (0 != rc) {
+        tune_complain("a call failed in the last rounds");
+    }
+    settle(race);
+    return rc;
+}
+
 static void end(struct race *race)
 {
+    int left_out = 0;
     long found = 0;
     char time[32];
 
     for (long i = 0; i < race->count; ++i) {
         found += race->choices[i].found;
     }
+    for (int i = 0; i < TUNE_FUNCTION_COUNT; ++i) {
+        left_out += race->late[i];
+    }
     if (NULL != race->log) {
-        race->log->left_out += race->left_out;
+        race->log->left_out += left_out;
         tune_time_text(MPI_Wtime() - race->begin, time);
         fprintf(stderr, "han_tune: %ld races in %s: at %ld sizes HAN's own choice is beaten\n", race->count, time,
                 found);
     }
-    if (0 < race->left_out) {
-        tune_complain("there was no time for all sizes of %d collectives; the same command goes on", race->left_out);
+    if (0 < left_out) {
+        tune_complain("there was no time for all sizes of %d collectives; the same command goes on", left_out);
     }
+}
+
+/* No race begins when most of the time is over: the last rounds have the rest. */
+static void limit(struct race *race)
+{
+    const double part = 0.8, now = MPI_Wtime();
+
+    race->until = now + part * (race->way->deadline - now);
+}
+
+/* All sizes that are raced in any case, and those between them where that tells more. Returns 0; -1: an error. */
+static int run(struct race *race)
+{
+    int rc = 0;
+
+    limit(race);
+    for (; race->function < race->space->function_count && 0 == rc; ++race->function) {
+        rc = race_function(race, race->space->functions[race->function]);
+    }
+    rc = 0 == rc ? hold_last(race) : rc;
+    limit(race);
+    rc = 0 == rc ? race_between(race) : rc;
+    return 0 == rc ? hold_last(race) : rc;
 }
 
 long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
                    struct tune_race_log *log, struct tune_choice **choices)
 {
     struct race race = { .engine = engine, .space = space, .way = way, .log = log, .begin = MPI_Wtime() };
+    int rc;
 
     race.told = race.begin;
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
     tune_contest_machine(engine, &race.machine);
-    for (race.function = 0; race.function < space->function_count; ++race.function) {
-        race.late = false;
-        if (0 != race_function(&race, space->functions[race.function])) {
-            free(race.choices);
-            free(race.likely);
-            return -1;
-        }
-        race.left_out += race.late;
+    rc = run(&race);
+    free(race.likely);
+    if (0 != rc) {
+        free(race.choices);
+        return -1;
     }
     end(&race);
-    free(race.likely);
     *choices = race.choices;
     return race.count;
 }

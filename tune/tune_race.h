@@ -3,7 +3,8 @@
  * @file
  * Races: of each collective and size, all that HAN can do, and what would be done without HAN, start together, and who
  * falls behind is out. What the cost model takes to be far behind does not start. Between two sizes with different
- * winners others are raced, until the boundary is known by a factor of two.
+ * winners others are raced, until the boundary is known by a factor of two. Who is near HAN's own choice runs once more,
+ * with that and the fallback, when all races are over: these last rounds decide.
  */
 #ifndef HAN_TUNE_RACE_H
 #define HAN_TUNE_RACE_H
