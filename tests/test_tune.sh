@@ -148,10 +148,11 @@ a_race_knows_all_collectives() {
 # It is a candidate, and timed as that: each call is forced, and none is made as HAN chooses by itself.
 own_choice_is_a_candidate() {
     export OMPI_MCA_coll_han_verbose=2
-    tune --output "$tmp/own.rules" --collectives reduce --bytes 4K-4K --repetitions 2-2
+    # At some of the sizes it does not win, and runs in the last rounds, too.
+    tune --output "$tmp/own.rules" --collectives reduce --bytes 8-32K --repetitions 2-2
     ((status == 0)) || fail "exit code $status"
-    says ' reduce, 4096 bytes: .*(the tuner)'
-    ! grep ' reduce, 4096 bytes: .*(the cost model)' "$tmp/out" || fail 'HAN.s own choice is timed by itself'
+    says ' reduce, 512 bytes: .*(the tuner)'
+    ! grep ' reduce, [1-9][0-9]* bytes: .*(the cost model)' "$tmp/out" || fail 'HAN.s own choice is timed by itself'
 }
 
 # What the model takes to be more than twice as slow as the best, by both clocks, does not start: here all that has many

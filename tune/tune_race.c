@@ -29,8 +29,12 @@ enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
 /* Rounds that take less together tell too little: what disturbs a call may last as long as some of short ones. */
 #define BRIEF_SECONDS 0.2
 
-/* When all races are over, of what beats HAN's own choice, or is near it. */
+/*
+ * When all races are over, of what beats HAN's own choice, or is near it. Those of a size end where they have taken
+ * this together: what takes long is disturbed the less.
+ */
 enum { LAST_ROUNDS = 6 };
+#define LAST_SECONDS 1.0
 
 /*
  * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
@@ -510,22 +514,60 @@ static bool is_near(const struct tune_choice *choice)
     return !choice->settled && choice->measured < choice->builtin;
 }
 
-/* That one, HAN's own choice, and the fallback. */
-static void open_last(const struct race *race, const struct tune_choice *choice, struct tune_contest *contest)
-{
-    const mca_coll_han_params_t *params = &choice->config.params;
+/* Of a size: the best beside HAN's own choice, that one, and the fallback. */
+struct last {
+    struct tune_contest contest;
+    struct tune_choice *choice;
+    double spent; /* seconds */
+};
 
+static void open_last(const struct race *race, struct tune_choice *choice, struct last *last)
+{
+    struct tune_contest *contest = &last->contest;
+    mca_coll_han_params_t params[2];
+    long winner, own, count = 0;
+
+    *last = (struct last){ .choice = choice };
     tune_contest_open(contest, race->engine, &race->machine, choice->function,
                       tune_race_timed(race->space, choice->function.collective, race->ranks, choice->bytes));
     contest->clock = race->way->clock;
-    tune_contest_only(contest, &race->machine, params, HAN_FALLBACK != params->algorithm);
+    winner = tune_contest_add(contest, &race->machine, &choice->config.params);
+    tune_contest_add_own(contest, &race->machine);
+    own = contest->own;
+    if (0 != winner) {
+        params[count++] = contest->contestants[winner].params;
+    }
+    /* It is timed as the candidate that it is. */
+    if (0 != own && winner != own && !contest->contestants[own].guest) {
+        params[count++] = contest->contestants[own].params;
+    }
+    tune_contest_only(contest, &race->machine, params, count);
     tune_contest_add_own(contest, &race->machine);
     tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     tune_contest_shorten(contest);
 }
 
-static void decide_last(const struct tune_contest *contest, struct tune_choice *choice)
+static int hold_round(struct race *race, struct last *last, int round)
 {
+    struct tune_contest *contest = &last->contest;
+    struct tune_record *records;
+    int rc;
+
+    if (round >= race->way->least && LAST_SECONDS <= last->spent) {
+        return 0;
+    }
+    tell(race, contest);
+    rc = tune_contest_round(contest, round);
+    records = tune_contest_records(contest);
+    last->spent += cost_of_round(records, contest->count);
+    free(records);
+    return rc;
+}
+
+static void decide_last(const struct last *last)
+{
+    const struct tune_contest *contest = &last->contest;
+    struct tune_choice *choice = last->choice;
     struct tune_record *records = tune_contest_records(contest);
     const long used = best_against_own(records, contest->own, HAN_FALLBACK != choice->config.params.algorithm);
 
@@ -544,34 +586,31 @@ static void decide_last(const struct tune_contest *contest, struct tune_choice *
  */
 static int hold_last(struct race *race)
 {
-    struct tune_contest *contests = calloc((size_t) race->count + 1, sizeof(*contests));
-    long *places = calloc((size_t) race->count + 1, sizeof(*places)), count = 0;
+    struct last *all = calloc((size_t) race->count + 1, sizeof(*all));
     bool over = false;
+    long count = 0;
     int rc = 0;
 
     race->stage = "the last rounds";
-    tune_contest_need(NULL != contests && NULL != places);
+    tune_contest_need(NULL != all);
     for (long place = 0; place < race->count; ++place) {
         if (is_near(&race->choices[place])) {
-            open_last(race, &race->choices[place], &contests[count]);
-            places[count++] = place;
+            open_last(race, &race->choices[place], &all[count++]);
         }
     }
     for (int round = 0; round < LAST_ROUNDS && 0 == rc && !over; ++round) {
         for (long i = 0; i < count && 0 == rc; ++i) {
-            tell(race, &contests[i]);
-            rc = tune_contest_round(&contests[i], round);
+            rc = hold_round(race, &all[i], round);
         }
         over = round + 1 >= race->way->least && tune_engine_is_past(race->engine, race->way->deadline);
     }
     for (long i = 0; i < count; ++i) {
         if (0 == rc) {
-            decide_last(&contests[i], &race->choices[places[i]]);
+            decide_last(&all[i]);
         }
-        tune_contest_close(&contests[i]);
+        tune_contest_close(&all[i].contest);
     }
-    free(places);
-    free(contests);
+    free(all);
     if (0 != rc) {
         tune_complain("a call failed in the last rounds");
     }
