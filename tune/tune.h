@@ -414,7 +414,7 @@ long tune_choices_read(const char *folder, struct tune_kept **kept);
 const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
                                             struct tune_function function, size_t bytes);
 
-/** Writes choices.csv anew: these of a part of the allocation, and what else is there. 0; -1 and errno. */
+/** Writes choices.csv anew, with these instead of those of the same sizes of this part. 0; -1 and errno. */
 int tune_choices_settle(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn);
 
 /** Writes choices.csv and candidates.csv with what was kept alone, so that a race can go on. 0; -1 and errno. */

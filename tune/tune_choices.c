@@ -93,12 +93,17 @@ static bool read_choice(char *line, struct tune_kept *kept)
 
 /* ---- an interrupted race ---- */
 
+static bool is_of(const struct tune_kept *kept, int nodes, int ppn, struct tune_function function, size_t bytes)
+{
+    return kept->nodes == nodes && kept->ppn == ppn && kept->choice.bytes == bytes
+           && tune_function_is(function, kept->choice.function);
+}
+
 const struct tune_choice *tune_choices_find(const struct tune_kept *kept, long count, int nodes, int ppn,
                                             struct tune_function function, size_t bytes)
 {
     for (long i = 0; i < count; ++i) {
-        if (kept[i].nodes == nodes && kept[i].ppn == ppn && kept[i].choice.bytes == bytes
-            && tune_function_is(function, kept[i].choice.function)) {
+        if (is_of(&kept[i], nodes, ppn, function, bytes)) {
             return &kept[i].choice;
         }
     }
@@ -144,16 +149,21 @@ static bool is_kept(const char *line, const struct tune_kept *kept, long count)
            || NULL != tune_choices_find(kept, count, nodes, ppn, function, 0);
 }
 
-/* Wholly or not at all: the lines of a stream of memory, which is NULL where there is none. */
-static int replace_choices(const char *folder, FILE *stream, char **text, const size_t *length)
+/* Wholly or not at all. */
+static int write_choices(const char *folder, const struct tune_kept *kept, long count)
 {
-    char path[TUNE_PATH];
+    char path[TUNE_PATH], *text = NULL;
+    size_t length;
+    FILE *lines = open_memstream(&text, &length);
     int rc = -1;
 
-    if (NULL != stream && 0 == fclose(stream)) {
-        rc = tune_file_write(tune_file_path(folder, CHOICES, path), *text, *length);
+    for (long i = 0; NULL != lines && i < count; ++i) {
+        print_choice(lines, &kept[i].choice, kept[i].nodes, kept[i].ppn);
     }
-    free(*text);
+    if (NULL != lines && 0 == fclose(lines)) {
+        rc = tune_file_write(tune_file_path(folder, CHOICES, path), text, length);
+    }
+    free(text);
     return rc;
 }
 
@@ -162,8 +172,7 @@ int tune_choices_resume(const char *folder, const struct tune_kept *kept, long c
     enum { LINE = 4096 };
     FILE *file = tune_file_open(folder, CANDIDATES, "r");
     struct tune_text text = { 0 };
-    char path[TUNE_PATH], line[LINE], *choices = NULL;
-    size_t length;
+    char path[TUNE_PATH], line[LINE];
     int rc = NULL == file ? -1 : 0;
 
     while (0 == rc && NULL != fgets(line, sizeof(line), file)) {
@@ -178,40 +187,23 @@ int tune_choices_resume(const char *folder, const struct tune_kept *kept, long c
              ? tune_file_write(tune_file_path(folder, CANDIDATES, path), text.text, text.length)
              : -1;
     free(text.text);
-    file = 0 == rc ? open_memstream(&choices, &length) : NULL;
-    for (long i = 0; NULL != file && i < count; ++i) {
-        print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
-    }
-    return replace_choices(folder, file, &choices, &length);
-}
-
-static bool is_among(const struct tune_choice *choices, long count, const struct tune_choice *choice)
-{
-    long i = 0;
-
-    while (i < count
-           && !(choices[i].bytes == choice->bytes && tune_function_is(choices[i].function, choice->function))) {
-        ++i;
-    }
-    return i < count;
+    return 0 == rc ? write_choices(folder, kept, count) : -1;
 }
 
 int tune_choices_settle(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
 {
-    struct tune_kept *kept = NULL;
+    struct tune_kept *kept;
     const long all = tune_choices_read(folder, &kept);
-    char *text = NULL;
-    size_t length;
-    FILE *file = open_memstream(&text, &length);
+    int rc;
 
-    for (long i = 0; NULL != file && i < all; ++i) {
-        if (kept[i].nodes != nodes || kept[i].ppn != ppn || !is_among(choices, count, &kept[i].choice)) {
-            print_choice(file, &kept[i].choice, kept[i].nodes, kept[i].ppn);
+    for (long i = 0; i < all; ++i) {
+        for (long k = 0; k < count; ++k) {
+            if (is_of(&kept[i], nodes, ppn, choices[k].function, choices[k].bytes)) {
+                kept[i].choice = choices[k];
+            }
         }
     }
-    for (long i = 0; NULL != file && i < count; ++i) {
-        print_choice(file, &choices[i], nodes, ppn);
-    }
+    rc = write_choices(folder, kept, all);
     free(kept);
-    return replace_choices(folder, file, &text, &length);
+    return rc;
 }

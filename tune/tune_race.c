@@ -374,25 +374,31 @@ static bool is_kept(const struct race *race, struct tune_choice *choice)
     return there;
 }
 
+/* What could not be written is told when all is over. */
+static void written(struct tune_race_log *log, int rc)
+{
+    if (0 != rc && 0 == log->table.error) {
+        log->table.error = errno;
+    }
+}
+
 static void note(struct race *race, const struct tune_choice *choice)
 {
     struct tune_race_log *log = race->log;
 
-    if (NULL != log && 0 != tune_choices_add(log->folder, choice, 1, race->space->nodes, race->space->ppn)
-        && 0 == log->table.error) {
-        log->table.error = errno;
+    if (NULL != log) {
+        written(log, tune_choices_add(log->folder, choice, 1, race->space->nodes, race->space->ppn));
     }
 }
 
 /* What the last rounds have decided. */
 static void settle(struct race *race)
 {
+    const struct tune_space *space = race->space;
     struct tune_race_log *log = race->log;
 
-    if (NULL != log
-        && 0 != tune_choices_settle(log->folder, race->choices, race->count, race->space->nodes, race->space->ppn)
-        && 0 == log->table.error) {
-        log->table.error = errno;
+    if (NULL != log) {
+        written(log, tune_choices_settle(log->folder, race->choices, race->count, space->nodes, space->ppn));
     }
 }
 
