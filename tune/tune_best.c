@@ -117,19 +117,15 @@ static int hold_all(const struct job *job, struct tune_contest *contest)
 /* The fastest of all: that one, what the table says, and HAN's own choice are the contest then. */
 static struct finalists choose(const struct job *job, struct tune_contest *contest, const struct saying *saying)
 {
+    enum { BEST, TABLE, PLACES };
     struct tune_record *records = tune_contest_records(contest);
-    const long winner = tune_judge_winner(records, contest->count);
-    const mca_coll_han_params_t won = contest->contestants[winner].params;
-    const long best = 0 != winner;
-    long said = 0;
+    long places[PLACES];
 
+    places[BEST] = tune_judge_winner(records, contest->count);
     free(records);
-    tune_contest_only(contest, &job->machine, &won, best);
-    if (saying->known) {
-        said = tune_contest_add(contest, &job->machine, &saying->params);
-    }
-    tune_contest_add_own(contest, &job->machine);
-    return (struct finalists){ .best = best, .table = saying->known ? said : contest->own, .own = contest->own };
+    places[TABLE] = saying->known ? tune_contest_add(contest, &job->machine, &saying->params) : contest->own;
+    tune_contest_keep(contest, places, PLACES);
+    return (struct finalists){ .best = places[BEST], .table = places[TABLE], .own = contest->own };
 }
 
 static void print(const struct point *point, double behind)
@@ -302,23 +298,12 @@ int tune_best(struct tune_engine *engine, const struct tune_space *space, const 
               const mca_coll_han_rules_t *rules)
 {
     struct job job = { .engine = engine, .space = space, .way = way, .rules = rules, .begin = MPI_Wtime() };
-    size_t bytes;
     int rc;
 
     job.told = job.begin;
     MPI_Comm_size(tune_engine_comm(engine), &job.ranks);
     tune_contest_machine(engine, &job.machine);
-    for (int i = 0; i < space->function_count; ++i) {
-        int size = 0;
-
-        while (tune_race_size(space, space->functions[i].collective, job.ranks, size, &bytes)) {
-            ++size;
-        }
-        if (0 == size) {
-            tune_race_left_out(space, space->functions[i], job.ranks);
-        }
-        job.sizes += size;
-    }
+    job.sizes = tune_race_sizes(space, job.ranks);
     if (NULL != rules) {
         printf("%d nodes of %d ranks\n%48s%37s%37s\n%6s %-21s %10s %7s %12s %7s %7s %7s %12s %7s %7s %7s  %s\n",
                space->nodes, space->ppn, "", "single calls", "calls in a row", "line", "function", "bytes", "behind",

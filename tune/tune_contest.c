@@ -191,12 +191,43 @@ void tune_contest_leave_out(struct tune_contest *contest, int times)
     }
 }
 
+static void forget_series(struct tune_contestant *contestant)
+{
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        tune_series_free(&contestant->series[clock]);
+    }
+}
+
+void tune_contest_keep(struct tune_contest *contest, long *places, int count)
+{
+    long *now = allocate(contest->count, sizeof(*now)), kept = 0;
+
+    now[contest->own] = 1;
+    for (int i = 0; i < count; ++i) {
+        now[places[i]] = 1;
+    }
+    for (long i = 0; i < contest->count; ++i) {
+        const struct tune_contestant was = contest->contestants[i];
+
+        forget_series(&contest->contestants[i]);
+        if (0 == i || 1 == now[i]) {
+            now[i] = kept;
+            contest->contestants[kept++]
+                = (struct tune_contestant){ .params = was.params, .predicted = was.predicted, .guest = was.guest };
+        }
+    }
+    contest->count = kept;
+    contest->own = now[contest->own];
+    for (int i = 0; i < count; ++i) {
+        places[i] = now[places[i]];
+    }
+    free(now);
+}
+
 void tune_contest_close(struct tune_contest *contest)
 {
     for (long i = 0; i < contest->count; ++i) {
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-            tune_series_free(&contest->contestants[i].series[clock]);
-        }
+        forget_series(&contest->contestants[i]);
     }
     free(contest->contestants);
 }

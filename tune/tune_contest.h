@@ -65,6 +65,13 @@ void tune_contest_add_own(struct tune_contest *contest, const mca_coll_han_candi
 /** What the cost model takes to be so many times as slow as the best, by both clocks, is out; never the fallback. */
 void tune_contest_leave_out(struct tune_contest *contest, int times);
 
+/**
+ * Begins anew with these alone, the fallback, and HAN's own choice as it is: what was timed is forgotten.
+ *
+ * @param places [count] of contestants; gets where they are now
+ */
+void tune_contest_keep(struct tune_contest *contest, long *places, int count);
+
 void tune_contest_close(struct tune_contest *contest);
 
 /** How results are looked at. */

@@ -48,20 +48,32 @@ struct likely {
     mca_coll_han_params_t params[LIKELY];
 };
 
+/* One after the other; each takes about this part of the time, from 4 of 1 rank to 8 of 2. */
+enum stage { RACES, LAST_ROUNDS_OF_RACES, BETWEEN_SIZES, LAST_ROUNDS_BETWEEN, STAGE_COUNT };
+static const struct {
+    const char *name;
+    double part;
+} stages[STAGE_COUNT] = {
+    [RACES] = { "races", 0.68 },
+    [LAST_ROUNDS_OF_RACES] = { "last rounds", 0.15 },
+    [BETWEEN_SIZES] = { "races between sizes", 0.14 },
+    [LAST_ROUNDS_BETWEEN] = { "last rounds between sizes", 0.03 },
+};
+
 struct race {
     struct tune_engine *engine;
     const struct tune_space *space;
     const struct tune_way *way;
     struct tune_race_log *log;
     mca_coll_han_candidates_t machine;
-    int ranks;
+    int ranks, sizes;            /* that are raced in any case */
     struct tune_choice *choices; /* [room] */
     long count, room;
     struct likely *likely; /* [likely_count] */
     long likely_count;
-    double begin, told, until;      /* seconds; until: no race begins later */
-    const char *stage;              /* what is done when all collectives have been raced; else NULL */
-    int function;                   /* that is raced now: its place in the space */
+    double begin, told, until; /* seconds; until: no race begins later */
+    enum stage stage;
+    double done, kept;              /* parts of the stage that are over, and of all that were kept from another run */
     bool late[TUNE_FUNCTION_COUNT]; /* there was no time for all sizes of it; by its place among all */
 };
 
@@ -106,12 +118,26 @@ bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t co
     return 0 == place;
 }
 
-void tune_race_left_out(const struct tune_space *space, struct tune_function function, int ranks)
+int tune_race_sizes(const struct tune_space *space, int ranks)
 {
-    char name[TUNE_FUNCTION_NAME];
+    int all = 0;
 
-    tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
-                  tune_function_name(function, name), space->least_bytes, ranks, tune_race_memory(space));
+    for (int i = 0; i < space->function_count; ++i) {
+        const struct tune_function function = space->functions[i];
+        char name[TUNE_FUNCTION_NAME];
+        size_t bytes;
+        int sizes = 0;
+
+        while (tune_race_size(space, function.collective, ranks, sizes, &bytes)) {
+            ++sizes;
+        }
+        if (0 == sizes) {
+            tune_complain("%s: %zu bytes for each of %d ranks want more memory than %zu bytes: it is left out",
+                          tune_function_name(function, name), space->least_bytes, ranks, tune_race_memory(space));
+        }
+        all += sizes;
+    }
+    return all;
 }
 
 size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes)
@@ -130,23 +156,27 @@ static void tell(struct race *race, const struct tune_contest *contest)
 {
     enum { TELL_SECONDS = 2 };
     const double now = MPI_Wtime(), passed = now - race->begin;
-    const int all = race->space->function_count;
+    double over = stages[race->stage].part * race->done;
     char bytes[32], time[32], left[32], name[TUNE_FUNCTION_NAME];
 
-    if (NULL == race->log || race->way->quiet || now < race->told + TELL_SECONDS) {
+    for (int i = 0; i < (int) race->stage; ++i) {
+        over += stages[i].part;
+    }
+    if (NULL == race->log || race->way->quiet || now < race->told + TELL_SECONDS || over <= race->kept) {
         return;
     }
     race->told = now;
     tune_bytes_text(contest->bytes, bytes);
     tune_time_text(passed, time);
-    tune_function_name(contest->function, name);
-    if (NULL != race->stage) {
-        fprintf(stderr, "han_tune: %s, %s, %s: %s\n", race->stage, name, bytes, time);
-        return;
-    }
-    tune_time_text(passed * (all - race->function) / (race->function + 1), left);
-    fprintf(stderr, "han_tune: %d of %d collectives, %s, %s: %s, about %s left\n", race->function + 1, all, name, bytes,
-            time, left);
+    tune_time_text(fmax(0, fmin(passed * (1 - over) / (over - race->kept), race->way->deadline - now)), left);
+    fprintf(stderr, "han_tune: %s, %s, %s: %s, about %s left\n", stages[race->stage].name,
+            tune_function_name(contest->function, name), bytes, time, left);
+}
+
+static void begin_stage(struct race *race, enum stage stage)
+{
+    race->stage = stage;
+    race->done = 0;
 }
 
 static double cost_of_round(const struct tune_record *records, long count)
@@ -415,6 +445,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
     int rc;
 
     if (is_kept(race, &choice)) {
+        race->kept += RACES == race->stage ? stages[RACES].part / race->sizes : 0;
         add_choice(race, &choice, place);
         return 0;
     }
@@ -484,11 +515,9 @@ static int race_function(struct race *race, struct tune_function function)
     int size = 0, rc = 0;
 
     while (0 == rc && tune_race_size(race->space, function.collective, race->ranks, size, &bytes)) {
+        race->done = (double) race->count / race->sizes;
         rc = race_at(race, function, bytes, race->count);
         ++size;
-    }
-    if (0 == size) {
-        tune_race_left_out(race->space, function, race->ranks);
     }
     if (0 < rc && begin < race->count) {
         race->choices[race->count - 1].cut = true;
@@ -499,7 +528,7 @@ static int race_function(struct race *race, struct tune_function function)
 /* Where neighbours differ, the sizes between them. Returns 0; -1: an error. */
 static int race_between(struct race *race)
 {
-    race->stage = "between sizes";
+    begin_stage(race, BETWEEN_SIZES);
     for (long place = 0; place + 1 < race->count; ++place) {
         const bool same = tune_function_is(race->choices[place].function, race->choices[place + 1].function);
         const long came = same ? bisect(race, place) : 0;
@@ -508,6 +537,7 @@ static int race_between(struct race *race)
             return -1;
         }
         place += came;
+        race->done = (double) place / (double) race->count;
     }
     return 0;
 }
@@ -524,31 +554,21 @@ static bool is_near(const struct tune_choice *choice)
 struct last {
     struct tune_contest contest;
     struct tune_choice *choice;
+    long best;    /* its place */
     double spent; /* seconds */
 };
 
 static void open_last(const struct race *race, struct tune_choice *choice, struct last *last)
 {
     struct tune_contest *contest = &last->contest;
-    mca_coll_han_params_t params[2];
-    long winner, own, count = 0;
 
     *last = (struct last){ .choice = choice };
     tune_contest_open(contest, race->engine, &race->machine, choice->function,
                       tune_race_timed(race->space, choice->function.collective, race->ranks, choice->bytes));
     contest->clock = race->way->clock;
-    winner = tune_contest_add(contest, &race->machine, &choice->config.params);
+    last->best = tune_contest_add(contest, &race->machine, &choice->config.params);
     tune_contest_add_own(contest, &race->machine);
-    own = contest->own;
-    if (0 != winner) {
-        params[count++] = contest->contestants[winner].params;
-    }
-    /* It is timed as the candidate that it is. */
-    if (0 != own && winner != own && !contest->contestants[own].guest) {
-        params[count++] = contest->contestants[own].params;
-    }
-    tune_contest_only(contest, &race->machine, params, count);
-    tune_contest_add_own(contest, &race->machine);
+    tune_contest_keep(contest, &last->best, 1);
     tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     tune_contest_shorten(contest);
 }
@@ -575,7 +595,7 @@ static void decide_last(const struct last *last)
     const struct tune_contest *contest = &last->contest;
     struct tune_choice *choice = last->choice;
     struct tune_record *records = tune_contest_records(contest);
-    const long used = best_against_own(records, contest->own, HAN_FALLBACK != choice->config.params.algorithm);
+    const long used = best_against_own(records, contest->own, last->best);
 
     set_choice(contest, records, used, is_best(&records[used], records, contest->own), choice);
     choice->settled = true;
@@ -590,14 +610,14 @@ static void decide_last(const struct last *last)
  *
  * @returns 0; -1 after an error, which has been told
  */
-static int hold_last(struct race *race)
+static int hold_last(struct race *race, enum stage stage)
 {
     struct last *all = calloc((size_t) race->count + 1, sizeof(*all));
     bool over = false;
     long count = 0;
     int rc = 0;
 
-    race->stage = "the last rounds";
+    begin_stage(race, stage);
     tune_contest_need(NULL != all);
     for (long place = 0; place < race->count; ++place) {
         if (is_near(&race->choices[place])) {
@@ -606,6 +626,7 @@ static int hold_last(struct race *race)
     }
     for (int round = 0; round < LAST_ROUNDS && 0 == rc && !over; ++round) {
         for (long i = 0; i < count && 0 == rc; ++i) {
+            race->done = (double) (round * count + i) / (double) (LAST_ROUNDS * count);
             rc = hold_round(race, &all[i], round);
         }
         over = round + 1 >= race->way->least && tune_engine_is_past(race->engine, race->way->deadline);
@@ -661,13 +682,13 @@ static int run(struct race *race)
     int rc = 0;
 
     limit(race);
-    for (; race->function < race->space->function_count && 0 == rc; ++race->function) {
-        rc = race_function(race, race->space->functions[race->function]);
+    for (int i = 0; i < race->space->function_count && 0 == rc; ++i) {
+        rc = race_function(race, race->space->functions[i]);
     }
-    rc = 0 == rc ? hold_last(race) : rc;
+    rc = 0 == rc ? hold_last(race, LAST_ROUNDS_OF_RACES) : rc;
     limit(race);
     rc = 0 == rc ? race_between(race) : rc;
-    return 0 == rc ? hold_last(race) : rc;
+    return 0 == rc ? hold_last(race, LAST_ROUNDS_BETWEEN) : rc;
 }
 
 long tune_race_run(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
@@ -678,6 +699,7 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
 
     race.told = race.begin;
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
+    race.sizes = tune_race_sizes(space, race.ranks);
     tune_contest_machine(engine, &race.machine);
     rc = run(&race);
     free(race.likely);

@@ -3,8 +3,8 @@
  * @file
  * Races: of each collective and size, all that HAN can do, and what would be done without HAN, start together, and who
  * falls behind is out. What the cost model takes to be far behind does not start. Between two sizes with different
- * winners others are raced, until the boundary is known by a factor of two. Who is near HAN's own choice runs once more,
- * with that and the fallback, when all races are over: these last rounds decide.
+ * winners others are raced, until the boundary is known by a factor of two. Who is near HAN's own choice runs once
+ * more, with that and the fallback, when all races are over: these last rounds decide.
  */
 #ifndef HAN_TUNE_RACE_H
 #define HAN_TUNE_RACE_H
@@ -26,8 +26,8 @@ size_t tune_race_memory(const struct tune_space *space);
 bool tune_race_size(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, int place,
                     size_t *bytes);
 
-/** Says that there is no memory for any size of a function. */
-void tune_race_left_out(const struct tune_space *space, struct tune_function function, int ranks);
+/** How many these are of all functions; where there is no memory for any of a function, it says so. */
+int tune_race_sizes(const struct tune_space *space, int ranks);
 
 /** The bytes that are timed for such a rule: where it cannot depend on them, those of long blocks. */
 size_t tune_race_timed(const struct tune_space *space, mca_coll_han_collective_t collective, int ranks, size_t bytes);
