@@ -392,6 +392,31 @@ static void ways_are_the_same_where_all_parameters_are(void **state)
     }
 }
 
+/* The least behind of all is no rule where it is slower than HAN's own choice by a clock: then the next one may be. */
+static void the_foremost_beats_the_own_choice_where_anybody_does(void **state)
+{
+    struct tune_record records[]
+        = { RECORD(1, 110, 160), RECORD(1, 100, 150), RECORD(1, 106, 90), RECORD(1, 101, 106), RECORD(1, 200, 80) };
+    enum { FALLBACK, OWN, SLOWER_BY_A_CLOCK, PAYS, COUNT = sizeof(records) / sizeof(records[0]) };
+
+    (void) state;
+    records[OWN].own = true;
+    assert_int_equal(SLOWER_BY_A_CLOCK, tune_judge_winner(records, COUNT));
+    assert_false(tune_judge_pays(records, COUNT, SLOWER_BY_A_CLOCK));
+    assert_false(tune_judge_pays(records, COUNT, FALLBACK));
+    assert_false(tune_judge_pays(records, COUNT, OWN));
+    assert_true(tune_judge_pays(records, COUNT, PAYS));
+    assert_int_equal(PAYS, tune_judge_foremost(records, COUNT, OWN));
+    /* Nobody else pays: the least behind, and behind that the fallback, which may always win. */
+    assert_int_equal(SLOWER_BY_A_CLOCK, tune_judge_foremost(records, COUNT, PAYS));
+    records[PAYS].wrong = true;
+    assert_int_equal(FALLBACK, tune_judge_foremost(records, COUNT, SLOWER_BY_A_CLOCK));
+    /* HAN's own choice is the fallback, and there is nothing else. */
+    records[FALLBACK].own = true;
+    records[OWN].own = false;
+    assert_int_equal(FALLBACK, tune_judge_foremost(records, 1, FALLBACK));
+}
+
 static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
 {
     struct tune_record alone[] = { RECORD(1, 100, 100) };
@@ -1260,6 +1285,7 @@ int main(void)
         cmocka_unit_test(segments_of_whole_messages_are_for_what_was_tuned),
         cmocka_unit_test(both_clocks_judge),
         cmocka_unit_test(ways_are_the_same_where_all_parameters_are),
+        cmocka_unit_test(the_foremost_beats_the_own_choice_where_anybody_does),
         cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
         cmocka_unit_test(who_falls_behind_is_out),
         cmocka_unit_test(a_round_takes_no_longer_than_it_may),

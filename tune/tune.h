@@ -128,6 +128,15 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
 /** How far one is behind the best of each clock, over how far another one is. */
 double tune_judge_over(const struct tune_record *records, long count, long one, long other);
 
+/** Whether it may win, beats HAN's own choice, and is not slower than the fallback in the mean of both clocks. */
+bool tune_judge_pays(const struct tune_record *records, long count, long one);
+
+/**
+ * Of all that may win, without HAN's own choice and another one: the least behind of those that pay, or, where none
+ * does, the least behind; that other one again where there is nothing else.
+ */
+long tune_judge_foremost(const struct tune_record *records, long count, long but);
+
 /**
  * After a round: who cannot be the winner any more is out. What is out after a single round has taken so much longer
  * that no short disturbance can be the cause.
@@ -323,6 +332,8 @@ struct tune_choice {
     bool cut;                  /**< there was no time for the next longer one */
     bool settled;              /**< by the last rounds of a race */
     struct tune_config config; /**< the best one, also where it does not */
+    bool rivalled;
+    mca_coll_han_params_t rival; /**< where rivalled: the next best, which runs in the last rounds, too */
     char text[TUNE_TEXT];      /**< the same, as a rule has it */
     double estimate;           /**< by the model, or as the search has measured it; seconds */
     double measured;           /**< side by side with HAN's own choice; NAN: not measured */

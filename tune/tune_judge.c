@@ -112,6 +112,45 @@ double tune_judge_over(const struct tune_record *records, long count, long one, 
     return tune_judge_behind(&records[one].median, &best) / tune_judge_behind(&records[other].median, &best);
 }
 
+/* Each contest has it. */
+static const struct tune_record *own_of(const struct tune_record *records, long count)
+{
+    long i = 0;
+
+    while (i < count - 1 && !records[i].own) {
+        ++i;
+    }
+    return &records[i];
+}
+
+bool tune_judge_pays(const struct tune_record *records, long count, long one)
+{
+    const struct tune_record *const record = &records[one];
+
+    return tune_judge_may_win(record, &records[0]) && tune_judge_beats(&record->median, &own_of(records, count)->median)
+           && tune_judge_mean(&record->median) <= tune_judge_mean(&records[0].median);
+}
+
+static bool is_ahead(const struct tune_record *records, long count, long one, long other)
+{
+    const int more = tune_judge_pays(records, count, one) - tune_judge_pays(records, count, other);
+
+    return 0 < more || (0 == more && 1 > tune_judge_over(records, count, one, other));
+}
+
+long tune_judge_foremost(const struct tune_record *records, long count, long but)
+{
+    long first = but;
+
+    for (long i = 0; i < count; ++i) {
+        if (!records[i].own && i != but && tune_judge_may_win(&records[i], &records[0])
+            && (first == but || is_ahead(records, count, i, first))) {
+            first = i;
+        }
+    }
+    return first;
+}
+
 /* ---- round by round ---- */
 
 /* Of two that are alike, one is slower in each of three rounds once in twenty times, in each of two once in six. */
@@ -179,17 +218,6 @@ void tune_judge_fit(struct tune_record *records, long count, double seconds, lon
         sum -= last->cost;
         --in;
     }
-}
-
-/* Each contest has it. */
-static const struct tune_record *own_of(const struct tune_record *records, long count)
-{
-    long i = 0;
-
-    while (i < count - 1 && !records[i].own) {
-        ++i;
-    }
-    return &records[i];
 }
 
 bool tune_judge_is_over(const struct tune_record *records, long count)

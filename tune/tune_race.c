@@ -36,6 +36,10 @@ enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
 enum { LAST_ROUNDS = 6 };
 #define LAST_SECONDS 1.0
 
+/* Who was no more behind than so many times as far as the best is its rival in the last rounds, where it is quick. */
+#define NEAR 1.2
+#define QUICK_SECONDS 0.04 /* a round: six take a quarter of those of a size, and there are four to be timed */
+
 /*
  * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
  * and nobody else starts.
@@ -342,25 +346,11 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
     return winner;
 }
 
-/* Whether one beats HAN's own choice, and is not behind the fallback. */
-static bool is_best(const struct tune_record *record, const struct tune_record *records, long own)
-{
-    return tune_judge_may_win(record, &records[0]) && tune_judge_beats(&record->median, &records[own].median)
-           && tune_judge_mean(&record->median) <= tune_judge_mean(&records[0].median);
-}
-
-/* Of two that decide a contest, this one or HAN's own choice: it; the fallback where that alone is the best. */
-static long best_against_own(const struct tune_record *records, long own, long one)
-{
-    return !is_best(&records[one], records, own) && (is_best(&records[0], records, own) || records[one].wrong) ? 0
-                                                                                                               : one;
-}
-
 /* One of a contest is what a size gets, or the best of those that do not beat HAN's own choice. */
-static void set_choice(const struct tune_contest *contest, const struct tune_record *records, long one, bool found,
+static void set_choice(const struct tune_contest *contest, const struct tune_record *records, long one,
                        struct tune_choice *choice)
 {
-    choice->found = found;
+    choice->found = tune_judge_pays(records, contest->count, one);
     choice->measured = choice->estimate = tune_judge_mean(&records[one].median);
     choice->builtin = tune_judge_mean(&records[contest->own].median);
     choice->fallback = tune_judge_mean(&records[0].median);
@@ -369,19 +359,23 @@ static void set_choice(const struct tune_contest *contest, const struct tune_rec
     text_of(contest, one, choice->text);
 }
 
-/* What comes of a race, before the last rounds: its winner; where HAN's own choice has won, the best of the others. */
+/*
+ * What comes of a race, before the last rounds: its winner, where it beats HAN's own choice; else the best of the
+ * others. The next best is its rival where it is near: it may be the one that no clock is against.
+ */
 static void choose(const struct race *race, const struct tune_contest *contest, struct tune_choice *choice, long place)
 {
-    const long own = contest->own;
     struct tune_record *records = tune_contest_records(contest);
-    long used = winner_of(race, contest, records, place);
-    const bool other = used != own;
+    long used = winner_of(race, contest, records, place), rival;
 
-    if (!other) {
-        records[own].guest = true;
-        used = tune_judge_winner(records, contest->count);
+    if (!tune_judge_pays(records, contest->count, used)) {
+        used = tune_judge_foremost(records, contest->count, contest->own);
     }
-    set_choice(contest, records, used, other && is_best(&records[used], records, own), choice);
+    set_choice(contest, records, used, choice);
+    rival = tune_judge_foremost(records, contest->count, used);
+    choice->rivalled = rival != used && 0 != rival && QUICK_SECONDS >= records[rival].cost
+                       && NEAR >= tune_judge_over(records, contest->count, rival, used);
+    choice->rival = contest->contestants[rival].params;
     free(records);
 }
 
@@ -550,7 +544,7 @@ static bool is_near(const struct tune_choice *choice)
     return !choice->settled && choice->measured < choice->builtin;
 }
 
-/* Of a size: the best beside HAN's own choice, that one, and the fallback. */
+/* Of a size: the best beside HAN's own choice, its rival, that choice, and the fallback. */
 struct last {
     struct tune_contest contest;
     struct tune_choice *choice;
@@ -561,14 +555,20 @@ struct last {
 static void open_last(const struct race *race, struct tune_choice *choice, struct last *last)
 {
     struct tune_contest *contest = &last->contest;
+    long places[2];
+    int count = 0;
 
     *last = (struct last){ .choice = choice };
     tune_contest_open(contest, race->engine, &race->machine, choice->function,
                       tune_race_timed(race->space, choice->function.collective, race->ranks, choice->bytes));
     contest->clock = race->way->clock;
-    last->best = tune_contest_add(contest, &race->machine, &choice->config.params);
+    places[count++] = tune_contest_add(contest, &race->machine, &choice->config.params);
+    if (choice->rivalled) {
+        places[count++] = tune_contest_add(contest, &race->machine, &choice->rival);
+    }
     tune_contest_add_own(contest, &race->machine);
-    tune_contest_keep(contest, &last->best, 1);
+    tune_contest_keep(contest, places, count);
+    last->best = places[0];
     tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
     tune_contest_shorten(contest);
 }
@@ -595,9 +595,14 @@ static void decide_last(const struct last *last)
     const struct tune_contest *contest = &last->contest;
     struct tune_choice *choice = last->choice;
     struct tune_record *records = tune_contest_records(contest);
-    const long used = best_against_own(records, contest->own, last->best);
+    long used = tune_judge_foremost(records, contest->count, contest->own);
 
-    set_choice(contest, records, used, is_best(&records[used], records, contest->own), choice);
+    /* A neighbouring size may have chosen it. */
+    if (tune_judge_pays(records, contest->count, last->best)
+        && tune_judge_ties(records, contest->count, last->best, used)) {
+        used = last->best;
+    }
+    set_choice(contest, records, used, choice);
     choice->settled = true;
     free(records);
 }
