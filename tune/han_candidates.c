@@ -202,7 +202,7 @@ static int add_work(struct tune_contest *contest, struct job *job)
 static int hold(struct tune_contest *contest, struct job *job)
 {
     const int rounds = job->options->rounds;
-    const int wrong = tune_contest_check(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
+    const int wrong = tune_contest_check(contest, &tune_check_wholly);
     int rc = 0;
 
     for (int round = 0; round < rounds && 0 == rc; ++round) {

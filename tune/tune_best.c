@@ -91,18 +91,12 @@ static struct saying ask(const struct job *job, const struct tune_contest *conte
     return saying;
 }
 
-static void begin(struct tune_contest *contest)
-{
-    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
-    tune_contest_shorten(contest);
-}
-
 /* Rounds of all candidates, without those that are far behind. */
 static int hold_all(const struct job *job, struct tune_contest *contest)
 {
     int rc = 0;
 
-    begin(contest);
+    tune_contest_begin(contest, &tune_check_wholly);
     for (int round = 0; round < job->way->most && 0 == rc; ++round) {
         struct tune_record *records;
 
@@ -219,7 +213,7 @@ static int find_best(struct job *job, struct tune_function function, size_t byte
         return failed_at(point);
     }
     point->finalists = choose(job, contest, &point->saying);
-    begin(contest);
+    tune_contest_begin(contest, &tune_check_wholly);
     tell(job);
     return 0;
 }

@@ -252,6 +252,8 @@ static long next_to_check(const struct tune_contest *contest, const bool *had)
     return next;
 }
 
+const struct tune_check tune_check_wholly = { .whole = true, .seconds = INFINITY };
+
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how)
 {
     struct tune_engine *const engine = contest->engine;
@@ -287,18 +289,8 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
     return sum;
 }
 
-void tune_contest_check_told(struct tune_contest *contest, const struct tune_check *how)
-{
-    char name[TUNE_FUNCTION_NAME];
-
-    if (0 < tune_contest_check(contest, how)) {
-        tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
-                      tune_function_name(contest->function, name), contest->bytes);
-    }
-}
-
 /* The first and the last of a row matter less where a call takes long, and few are enough. */
-void tune_contest_shorten(struct tune_contest *contest)
+static void shorten(struct tune_contest *contest)
 {
     enum { LEAST = 2 };
     const double most = 0.02; /* seconds */
@@ -310,6 +302,17 @@ void tune_contest_shorten(struct tune_contest *contest)
     while (LEAST < contest->calls && most < contest->calls * least) {
         --contest->calls;
     }
+}
+
+void tune_contest_begin(struct tune_contest *contest, const struct tune_check *how)
+{
+    char name[TUNE_FUNCTION_NAME];
+
+    if (0 < tune_contest_check(contest, how)) {
+        tune_complain("%s, %zu bytes: some candidates fail or give wrong results, and are left out",
+                      tune_function_name(contest->function, name), contest->bytes);
+    }
+    shorten(contest);
 }
 
 /* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */

@@ -81,6 +81,9 @@ struct tune_check {
     long least;     /**< ... so many, by the prediction the fastest, the fallback and HAN's own choice among them */
 };
 
+/** All results, wholly. */
+extern const struct tune_check tune_check_wholly;
+
 /**
  * Looks at the results of those that are not out; that warms up, too. Whose call fails is out.
  *
@@ -88,11 +91,11 @@ struct tune_check {
  */
 int tune_contest_check(struct tune_contest *contest, const struct tune_check *how);
 
-/** The same, and rank 0 says where some are wrong. */
-void tune_contest_check_told(struct tune_contest *contest, const struct tune_check *how);
-
-/** After a look at the results: fewer calls in a row, where these would take long. */
-void tune_contest_shorten(struct tune_contest *contest);
+/**
+ * Before the first round: the same, rank 0 says where some are wrong, and calls in a row are fewer where they take
+ * long.
+ */
+void tune_contest_begin(struct tune_contest *contest, const struct tune_check *how);
 
 /**
  * Times those that are not out. Whose call fails is out.

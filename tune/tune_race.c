@@ -37,8 +37,8 @@ enum { LAST_ROUNDS = 6 };
 #define LAST_SECONDS 1.0
 
 /* Who was no more behind than so many times as far as the best is its rival in the last rounds, where it is quick. */
-#define NEAR 1.2
-#define QUICK_SECONDS 0.04 /* a round: six take a quarter of those of a size, and there are four to be timed */
+#define RIVAL_WITHIN 1.2
+#define RIVAL_SECONDS 0.04 /* a round: six take a quarter of those of a size, and there are four to be timed */
 
 /*
  * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
@@ -373,8 +373,8 @@ static void choose(const struct race *race, const struct tune_contest *contest, 
     }
     set_choice(contest, records, used, choice);
     rival = tune_judge_foremost(records, contest->count, used);
-    choice->rivalled = rival != used && 0 != rival && QUICK_SECONDS >= records[rival].cost
-                       && NEAR >= tune_judge_over(records, contest->count, rival, used);
+    choice->rivalled = rival != used && 0 != rival && RIVAL_SECONDS >= records[rival].cost
+                       && RIVAL_WITHIN >= tune_judge_over(records, contest->count, rival, used);
     choice->rival = contest->contestants[rival].params;
     free(records);
 }
@@ -453,8 +453,7 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
     tune_contest_add_own(&contest, &race->machine);
     tune_contest_leave_out(&contest, HOPELESS);
     leave_to_likely(race, &contest);
-    tune_contest_check_told(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
-    tune_contest_shorten(&contest);
+    tune_contest_begin(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
     rc = hold(race, &contest);
     if (0 == rc && NULL != race->log) {
         tune_contest_print(&contest, "-", &race->log->table);
@@ -569,8 +568,7 @@ static void open_last(const struct race *race, struct tune_choice *choice, struc
     tune_contest_add_own(contest, &race->machine);
     tune_contest_keep(contest, places, count);
     last->best = places[0];
-    tune_contest_check_told(contest, &(struct tune_check){ .whole = true, .seconds = INFINITY });
-    tune_contest_shorten(contest);
+    tune_contest_begin(contest, &tune_check_wholly);
 }
 
 static int hold_round(struct race *race, struct last *last, int round)
@@ -609,9 +607,9 @@ static void decide_last(const struct last *last)
 
 /*
  * The fastest of many in a few rounds may have been lucky, and what a race has decided in less than a second may have
- * been due to what disturbed the machine in that second. So the winner, HAN's own choice and the fallback run once more
- * when all races are over; these rounds decide, and they go round: each size has its second one when all have had their
- * first.
+ * been due to what disturbed the machine in that second. So the winner, its rival, HAN's own choice and the fallback
+ * run once more when all races are over; these rounds decide, and they go round: each size has its second one when all
+ * have had their first.
  *
  * @returns 0; -1 after an error, which has been told
  */
