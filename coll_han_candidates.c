@@ -179,10 +179,32 @@ static void add_groups(struct list *list, mca_coll_han_params_t params)
     }
 }
 
+/* Level by level, leaders who hand on blocks do so themselves. */
+static bool has_submodule_up(mca_coll_han_collective_t collective)
+{
+    return !mca_coll_han_is_of_blocks(collective);
+}
+
+/* Level by level, leaders who tell all others have no tree to choose: of blocks, and in a barrier. */
+static bool has_tree_of_levels(mca_coll_han_collective_t collective)
+{
+    return HAN_BARRIER != collective && has_submodule_up(collective);
+}
+
+/* It has no tree to choose. */
+static void add_libnbc(struct list *list, mca_coll_han_params_t params)
+{
+    if (list->what->libnbc && has_submodule_up(list->what->input.collective)) {
+        params.imod = HAN_LIBNBC;
+        add(list, params);
+    }
+}
+
 static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
 {
     static const size_t inner[] = { 16 << 10, HAN_EAGER_SEGMENT };
 
+    add_libnbc(list, params);
     for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); ++i) {
         params.ibs = params.irs = inner[i];
         params.ibalg = params.iralg = ADAPT_TREE_PIPELINE;
@@ -191,16 +213,11 @@ static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
     }
 }
 
-/* Level by level, leaders who tell all others have no tree to choose: of blocks, and in a barrier. */
-static bool has_tree_of_levels(mca_coll_han_collective_t collective)
-{
-    return HAN_BARRIER != collective && !mca_coll_han_is_of_blocks(collective);
-}
-
 static void add_trees_of_levels(struct list *list, mca_coll_han_params_t params, int count)
 {
     const int trees_of_call = has_tree_of_levels(list->what->input.collective) ? count : 1;
 
+    add_libnbc(list, params);
     for (int i = 0; i < trees_of_call; ++i) {
         if (!is_alike(list->what, i)) {
             params.ibalg = params.iralg = trees[i].kind;
@@ -348,6 +365,10 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     }
     if (levels) {
         append(text, " smod=%s", mca_coll_han_submodule_names[params->smod]);
+    }
+    if (levels && HAN_LIBNBC == params->imod && has_submodule_up(collective)) {
+        append(text, " imod=%s", mca_coll_han_submodule_names[params->imod]);
+        return text;
     }
     if ((levels && has_tree_of_levels(collective)) || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);

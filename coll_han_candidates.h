@@ -14,6 +14,7 @@ typedef struct mca_coll_han_candidates_t {
     mca_coll_han_input_t input;                      /**< a call; algorithms that do not serve it are no candidates */
     mca_coll_han_submodule_t lows[HAN_CHOICE_COUNT]; /**< that are there, to do a node's part level by level */
     int low_count;
+    bool libnbc; /**< does the leaders' part of what goes level by level, too, beside adapt */
 } mca_coll_han_candidates_t;
 
 /**

@@ -19,6 +19,18 @@ static mca_coll_han_candidates_t candidates_for(mca_coll_han_collective_t collec
     return what;
 }
 
+/* The same with all components. */
+static mca_coll_han_candidates_t all_candidates_for(mca_coll_han_collective_t collective, int nodes, int ppn,
+                                                    size_t bytes)
+{
+    mca_coll_han_candidates_t what = candidates_for(collective, nodes, ppn, bytes);
+
+    what.lows[what.low_count++] = HAN_SM;
+    what.lows[what.low_count++] = HAN_BASIC;
+    what.libnbc = true;
+    return what;
+}
+
 /* Does something with the candidates of all collectives, on some shapes, of some sizes. */
 static void with_candidates(void (*look)(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params,
                                          long count))
@@ -30,7 +42,7 @@ static void with_candidates(void (*look)(const mca_coll_han_candidates_t *what, 
         for (int s = 0; s < 4; ++s) {
             for (int b = 0; b < 5; ++b) {
                 const mca_coll_han_candidates_t what
-                    = candidates_for((mca_coll_han_collective_t) c, shapes[s][0], shapes[s][1], sizes[b]);
+                    = all_candidates_for((mca_coll_han_collective_t) c, shapes[s][0], shapes[s][1], sizes[b]);
                 mca_coll_han_params_t *params;
                 const long count = mca_coll_han_candidates_make(&what, &params);
 
@@ -123,6 +135,35 @@ static void test_what_comes_to_the_same_is_one_candidate(void **state)
     free(params);
     assert_int_equal(8, mca_coll_han_candidates_make(&four, &params)); /* of five trees, three */
     free(params);
+}
+
+/* Once with each component inside a node, and with each segment; blocks are handed on by the leaders themselves. */
+static void test_libnbc_is_asked_for(void **state)
+{
+    static const struct {
+        mca_coll_han_collective_t collective;
+        size_t bytes;
+        int simple, pipelined;
+    } calls[] = { { HAN_BCAST, 64 << 10, 4, 3 },
+                  { HAN_ALLREDUCE, 64 << 10, 4, 6 },
+                  { HAN_BARRIER, 0, 4, 0 },
+                  { HAN_ALLGATHER, 64 << 10, 0, 0 } };
+
+    (void) state;
+    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); ++c) {
+        const mca_coll_han_candidates_t what = all_candidates_for(calls[c].collective, 4, 4, calls[c].bytes);
+        mca_coll_han_params_t *params;
+        const long count = mca_coll_han_candidates_make(&what, &params);
+        int simple = 0, pipelined = 0;
+
+        for (long i = 0; i < count; ++i) {
+            simple += HAN_LIBNBC == params[i].imod && HAN_SIMPLE == params[i].algorithm;
+            pipelined += HAN_LIBNBC == params[i].imod && HAN_SIMPLE != params[i].algorithm;
+        }
+        assert_int_equal(calls[c].simple, simple);
+        assert_int_equal(calls[c].pipelined, pipelined);
+        free(params);
+    }
 }
 
 /* The first so many candidates of an algorithm have these segments. */
@@ -298,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
         cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
+        cmocka_unit_test(test_libnbc_is_asked_for),
         cmocka_unit_test(test_the_order_of_segments),
         cmocka_unit_test(test_segments_of_long_messages),
         cmocka_unit_test(test_each_shape_of_a_tree_is_a_candidate_once),

@@ -417,6 +417,25 @@ static void the_foremost_beats_the_own_choice_where_anybody_does(void **state)
     assert_int_equal(FALLBACK, tune_judge_foremost(records, 1, FALLBACK));
 }
 
+/* The one is ahead by one clock and the other by the other: what is slower than neither need not be there. */
+static void each_may_be_slower_than_one_of_two(void **state)
+{
+    struct tune_record records[] = { RECORD(1, 100, 150), RECORD(1, 140, 100), RECORD(1, 104, 140), RECORD(1, 80, 80) };
+    enum { OWN = 1, COUNT = sizeof(records) / sizeof(records[0]) };
+
+    (void) state;
+    records[OWN].own = true;
+    assert_true(tune_judge_is_torn(records, 2));
+    assert_true(tune_judge_is_torn(records, 3));
+    assert_false(tune_judge_is_torn(records, COUNT));
+    records[3].wrong = true;
+    assert_true(tune_judge_is_torn(records, COUNT));
+    /* HAN's own choice is the fallback. */
+    records[OWN].own = false;
+    records[0].own = true;
+    assert_false(tune_judge_is_torn(records, 2));
+}
+
 static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
 {
     struct tune_record alone[] = { RECORD(1, 100, 100) };
@@ -1286,6 +1305,7 @@ int main(void)
         cmocka_unit_test(both_clocks_judge),
         cmocka_unit_test(ways_are_the_same_where_all_parameters_are),
         cmocka_unit_test(the_foremost_beats_the_own_choice_where_anybody_does),
+        cmocka_unit_test(each_may_be_slower_than_one_of_two),
         cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
         cmocka_unit_test(who_falls_behind_is_out),
         cmocka_unit_test(a_round_takes_no_longer_than_it_may),

@@ -16,7 +16,7 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 enum { MOST_SIZES = 64, MOST_ROUNDS = 1000, TELL_SECONDS = 2, MOST_ONLY = 256 };
 
-/* What a round behind the first one takes of its time, about. */
+/* What a round behind the first one takes of its time, about, where candidates are dropped. */
 static const double LATER_ROUND = 0.4;
 
 struct options {
@@ -27,6 +27,8 @@ struct options {
     const char *only[MOST_ONLY]; /* of all candidates */
     int only_count;              /* 0: all */
     int rounds;
+    bool all_rounds;  /* nothing is dropped */
+    bool all_submodules;
     const char *rate; /* what the table says of the links */
     bool header, quiet, help;
 };
@@ -44,6 +46,8 @@ static const char usage[]
       "                       'groups ibalg=linear groups=8'; may be repeated; all are timed in all rounds\n"
       "  --rounds N           (5); what takes by both clocks five times as long as the best after a round (and 1 ms\n"
       "                       more), 1.5 times after two, then 1.25 times, is not timed again\n"
+      "  --all-rounds         everything is timed in all rounds: an exhaustive search, for comparison\n"
+      "  --all-submodules     of what goes level by level, libnbc beside adapt, and sm and basic beside solo and tuned\n"
       "  --rate TEXT          what the column \"rate\" is to say (none)\n"
       "  --no-header          no line with the names of the columns\n"
       "  --quiet              no progress\n"
@@ -98,13 +102,15 @@ static bool take_function(void *context, const char *word)
     return true;
 }
 
-enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ONLY, ROUNDS, RATE, NO_HEADER, QUIET, HELP };
+enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ONLY, ROUNDS, ALL_ROUNDS, ALL_SUBMODULES, RATE, NO_HEADER, QUIET, HELP };
 
 static const struct option names[] = {
     { "collectives", required_argument, NULL, COLLECTIVES },
     { "bytes", required_argument, NULL, BYTES },
     { "only", required_argument, NULL, ONLY },
     { "rounds", required_argument, NULL, ROUNDS },
+    { "all-rounds", no_argument, NULL, ALL_ROUNDS },
+    { "all-submodules", no_argument, NULL, ALL_SUBMODULES },
     { "rate", required_argument, NULL, RATE },
     { "no-header", no_argument, NULL, NO_HEADER },
     { "quiet", no_argument, NULL, QUIET },
@@ -144,6 +150,10 @@ static bool take_option(void *context, int id, const char *text)
         good = tune_get_number(text, 1, MOST_ROUNDS, &number);
         options->rounds = (int) number;
         return good;
+    case ALL_ROUNDS:
+        return options->all_rounds = true;
+    case ALL_SUBMODULES:
+        return options->all_submodules = true;
     case RATE:
         options->rate = text;
         return '\0' != *text && NULL == strpbrk(text, ", \t\n\"");
@@ -203,6 +213,8 @@ static int hold(struct tune_contest *contest, struct job *job)
 {
     const int rounds = job->options->rounds;
     const int wrong = tune_contest_check(contest, &tune_check_wholly);
+    const bool drops = !job->options->all_rounds && 0 == job->options->only_count;
+    const double later = drops ? LATER_ROUND : 1;
     int rc = 0;
 
     for (int round = 0; round < rounds && 0 == rc; ++round) {
@@ -211,11 +223,11 @@ static int hold(struct tune_contest *contest, struct job *job)
         tell(job, contest, round);
         rc = tune_contest_round(contest, round);
         records = tune_contest_records(contest);
-        if (0 == job->options->only_count) {
+        if (drops) {
             tune_judge_drop(records, contest->count, true);
         }
         tune_contest_take(contest, records);
-        job->progress.done += work_of(contest) * (0 == round ? 1 : LATER_ROUND) / (1 + LATER_ROUND * (rounds - 1));
+        job->progress.done += work_of(contest) * (0 == round ? 1 : later) / (1 + later * (rounds - 1));
     }
     if (0 == rc && 0 == world_rank) {
         tune_contest_print(contest, job->options->rate, &job->table);
@@ -301,7 +313,7 @@ static int run_job(const struct options *options)
     if (0 == world_rank && options->header) {
         tune_contest_print_head(&job.table);
     }
-    tune_contest_machine(job.engine, &job.machine);
+    tune_contest_machine(job.engine, options->all_submodules, &job.machine);
     for_all(&job, add_work);
     job.progress.begin = MPI_Wtime();
     job.progress.told = job.progress.begin - TELL_SECONDS;

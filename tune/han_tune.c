@@ -30,7 +30,7 @@ struct options {
     bool race, quick, prune, best, help;
     const char *of_task;   /* an option that only task and exhaustive have, and that was given; NULL: none */
     const char *of_search; /* the same, that --quick does not have */
-    bool clock;            /* one is named */
+    const char *of_race;   /* the same, that task and exhaustive do not have */
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
     double limit;    /* seconds; 0: none */
@@ -59,6 +59,8 @@ static const char usage[]
       "                             from one to the next (4K-4M)\n"
       "  --clock CLOCK              by which is decided: single calls, calls in a row, or both, where the worse of\n"
       "                             the two counts: single, row, both (both); of a race and --validate\n"
+      "  --all-submodules           of what goes level by level, libnbc beside adapt, and sm and basic beside solo and\n"
+      "                             tuned, are raced, too; task and exhaustive have them always\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
       "  --repetitions LOW-HIGH     rounds (2-5; --best: 10); task, exhaustive: of each measurement (3-10)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
@@ -199,6 +201,7 @@ enum option_id {
     COLLECTIVES,
     BYTES,
     CLOCK,
+    ALL_SUBMODULES,
     SEGMENTS,
     INNER,
     TREES,
@@ -224,6 +227,7 @@ static const struct option names[] = {
     { "collectives", required_argument, NULL, COLLECTIVES },
     { "bytes", required_argument, NULL, BYTES },
     { "clock", required_argument, NULL, CLOCK },
+    { "all-submodules", no_argument, NULL, ALL_SUBMODULES },
     { "segments", required_argument, NULL, SEGMENTS },
     { "inner", required_argument, NULL, INNER },
     { "trees", required_argument, NULL, TREES },
@@ -295,6 +299,7 @@ static bool take_option(void *context, int id, const char *text)
     size_t low, high;
 
     options->of_task = is_of_task(id) ? name_of(id) : options->of_task;
+    options->of_race = CLOCK == id || ALL_SUBMODULES == id ? name_of(id) : options->of_race;
     options->of_search = is_of_quick(id) ? options->of_search : name_of(id);
     switch (id) {
     case OUTPUT:
@@ -312,8 +317,9 @@ static bool take_option(void *context, int id, const char *text)
         return get_range(text, &options->space.least_bytes, &options->space.most_bytes)
                && 4 <= options->space.least_bytes;
     case CLOCK:
-        options->clock = true;
         return get_clock(text, &options->way.clock);
+    case ALL_SUBMODULES:
+        return options->way.all_submodules = true;
     case SEGMENTS:
         return get_range(text, &options->space.least_segment, &options->space.most_segment)
                && 4 <= options->space.least_segment;
@@ -374,8 +380,8 @@ static int complete(struct options *options)
     if (options->race && NULL != options->of_task) {
         return tune_complain("--%s is for --mode task and exhaustive, not for race", options->of_task);
     }
-    if (!options->race && options->clock) {
-        return tune_complain("--clock is for --mode race and --validate, not for task and exhaustive");
+    if (!options->race && NULL != options->of_race) {
+        return tune_complain("--%s is for --mode race and --validate, not for task and exhaustive", options->of_race);
     }
     /* In the order of their places: an allreduce comes after those that it shares tasks with. */
     for (int place = 0; place < TUNE_FUNCTION_COUNT; ++place) {

@@ -119,6 +119,9 @@ struct tune_record {
  */
 long tune_judge_winner(const struct tune_record *records, long count);
 
+/** Whether each is clearly slower, by a clock, than the fallback or than HAN's own choice: these two, too. */
+bool tune_judge_is_torn(const struct tune_record *records, long count);
+
 /** Whether it is right, and not clearly slower than the fallback by either clock. */
 bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback);
 
@@ -334,9 +337,9 @@ struct tune_choice {
     struct tune_config config; /**< the best one, also where it does not */
     bool rivalled;
     mca_coll_han_params_t rival; /**< where rivalled: the next best, which runs in the last rounds, too */
-    char text[TUNE_TEXT];      /**< the same, as a rule has it */
-    double estimate;           /**< by the model, or as the search has measured it; seconds */
-    double measured;           /**< side by side with HAN's own choice; NAN: not measured */
+    char text[TUNE_TEXT];        /**< the same, as a rule has it */
+    double estimate;             /**< by the model of the race or of the search; NAN: none; seconds */
+    double measured;             /**< side by side with HAN's own choice; NAN: not measured */
     double builtin;
     double fallback; /**< without HAN, measured before */
 };

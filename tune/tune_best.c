@@ -9,6 +9,9 @@
 #include "tune_options.h"
 #include "tune_race.h"
 
+/* What all candidates take of the time, about; the rest is for those that are compared. */
+#define ALL_PART 0.7
+
 /* What a table says of a call. */
 struct saying {
     int line;  /* of the rule; 0: the call is left to HAN's own choice */
@@ -26,6 +29,7 @@ struct finalists {
 struct tally {
     int points, same, near; /* the table says what is the best; what is at most TUNE_WORTH behind it */
     int behind_own, behind_fallback;
+    int torn;          /* all are so far behind one of these: what is best by one clock is bad by the other */
     double sum, worst; /* of how far it is behind, over how far the best is */
 };
 
@@ -46,6 +50,7 @@ struct job {
     int ranks;
     struct point *points; /* [sizes] */
     int sizes, done;      /* that there are, and that all candidates have been timed at */
+    double part;          /* of all that is over */
     double begin, told;
     struct tally tally;
 };
@@ -122,7 +127,7 @@ static struct finalists choose(const struct job *job, struct tune_contest *conte
     return (struct finalists){ .best = places[BEST], .table = places[TABLE], .own = contest->own };
 }
 
-static void print(const struct point *point, double behind)
+static void print(const struct point *point, double behind, bool torn)
 {
     const struct tune_contest *contest = &point->contest;
     const struct finalists *finalists = &point->finalists;
@@ -146,10 +151,13 @@ static void print(const struct point *point, double behind)
                                       ? mca_coll_han_candidate_text(collective, &point->saying.params, text)
                                       : "HAN's own choice");
     }
+    if (torn) {
+        printf("; each is slower by a clock");
+    }
     putchar('\n');
 }
 
-static void tell(struct job *job)
+static void tell(struct job *job, const char *what)
 {
     enum { TELL_SECONDS = 10 };
     const double now = MPI_Wtime(), passed = now - job->begin;
@@ -160,12 +168,12 @@ static void tell(struct job *job)
     }
     job->told = now;
     tune_time_text(passed, time);
-    tune_time_text(passed * (job->sizes - job->done) / job->done, left);
-    fprintf(stderr, "han_tune: %d of %d sizes: %s, about %s left\n", job->done, job->sizes, time, left);
+    tune_time_text(passed * (1 - job->part) / job->part, left);
+    fprintf(stderr, "han_tune: %s: %s, about %s left\n", what, time, left);
 }
 
 static void count_in(struct tally *tally, const struct tune_record *records, const struct finalists *finalists,
-                     double behind)
+                     double behind, bool torn)
 {
     const struct tune_times *table = &records[finalists->table].median;
 
@@ -174,6 +182,7 @@ static void count_in(struct tally *tally, const struct tune_record *records, con
     tally->near += TUNE_WORTH >= behind;
     tally->behind_own += TUNE_WORTH < tune_judge_behind(table, &records[finalists->own].median);
     tally->behind_fallback += TUNE_WORTH < tune_judge_behind(table, &records[0].median);
+    tally->torn += torn;
     tally->sum += behind;
     tally->worst = fmax(tally->worst, behind);
 }
@@ -202,6 +211,7 @@ static int find_best(struct job *job, struct tune_function function, size_t byte
 {
     struct point *point = &job->points[job->done++];
     struct tune_contest *contest = &point->contest;
+    char what[TUNE_TEXT];
 
     point->bytes = bytes;
     tune_contest_open(contest, job->engine, &job->machine, function,
@@ -214,7 +224,9 @@ static int find_best(struct job *job, struct tune_function function, size_t byte
     }
     point->finalists = choose(job, contest, &point->saying);
     tune_contest_begin(contest, &tune_check_wholly);
-    tell(job);
+    job->part = ALL_PART * job->done / job->sizes;
+    snprintf(what, sizeof(what), "%d of %d sizes", job->done, job->sizes);
+    tell(job, what);
     return 0;
 }
 
@@ -250,6 +262,8 @@ static int compare(struct job *job)
             struct point *point = &job->points[i];
 
             rc = 0 == tune_contest_round(&point->contest, round) ? 0 : failed_at(point);
+            job->part = ALL_PART + (1 - ALL_PART) * (round * job->done + i + 1) / (job->way->most * job->done);
+            tell(job, "side by side");
         }
     }
     return rc;
@@ -267,10 +281,11 @@ static void tell_result(struct job *job, const struct point *point)
     } else {
         struct tune_record *records = tune_contest_records(contest);
         const double behind = tune_judge_over(records, contest->count, finalists->table, finalists->best);
+        const bool torn = tune_judge_is_torn(records, contest->count);
 
-        count_in(&job->tally, records, finalists, behind);
+        count_in(&job->tally, records, finalists, behind, torn);
         if (NULL != job->rules) {
-            print(point, behind);
+            print(point, behind, torn);
         }
         free(records);
     }
@@ -283,9 +298,10 @@ static void sum_up(const struct tally *tally)
     }
     printf("sizes: %d; the table says what is the best: %d, or at most %.2f behind it: %d; in the mean %.3f behind, at "
            "worst %.2f\n"
-           "more than %.2f behind HAN's own choice: %d, behind what is done without HAN: %d\n",
+           "more than %.2f behind HAN's own choice: %d, behind what is done without HAN: %d; sizes where each of all "
+           "that is compared is so behind one of these: %d\n",
            tally->points, tally->same, TUNE_WORTH, tally->near - tally->same, tally->sum / tally->points, tally->worst,
-           TUNE_WORTH, tally->behind_own, tally->behind_fallback);
+           TUNE_WORTH, tally->behind_own, tally->behind_fallback, tally->torn);
 }
 
 int tune_best(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
@@ -296,7 +312,7 @@ int tune_best(struct tune_engine *engine, const struct tune_space *space, const 
 
     job.told = job.begin;
     MPI_Comm_size(tune_engine_comm(engine), &job.ranks);
-    tune_contest_machine(engine, &job.machine);
+    tune_contest_machine(engine, way->all_submodules, &job.machine);
     job.sizes = tune_race_sizes(space, job.ranks);
     if (NULL != rules) {
         printf("%d nodes of %d ranks\n%48s%37s%37s\n%6s %-21s %10s %7s %12s %7s %7s %7s %12s %7s %7s %7s  %s\n",

@@ -52,20 +52,22 @@ static size_t held_bytes(struct tune_engine *engine, mca_coll_han_collective_t c
     return tune_contest_held(collective, bytes, ranks);
 }
 
-void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine)
+void tune_contest_machine(struct tune_engine *engine, bool all_submodules, mca_coll_han_candidates_t *machine)
 {
-    static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED };
+    static const mca_coll_han_submodule_t lows[] = { HAN_SOLO, HAN_TUNED, HAN_SM, HAN_BASIC };
+    enum { FEW_LOWS = 2, ALL_LOWS = sizeof(lows) / sizeof(lows[0]) };
 
     memset(machine, 0, sizeof(*machine));
     tune_engine_shape(engine, &machine->input.nodes, &machine->input.ppn);
     machine->input.in_order = tune_engine_in_order(engine);
     machine->input.uneven = !tune_engine_is_even(engine);
-    for (size_t i = 0; i < sizeof(lows) / sizeof(lows[0]); ++i) {
+    for (int i = 0; i < (all_submodules ? ALL_LOWS : FEW_LOWS); ++i) {
         /* Alone on its node, a rank has nothing to do there, whoever does it. */
         if (tune_engine_has(engine, HAN_LOW, lows[i]) && (1 < machine->input.ppn || 0 == machine->low_count)) {
             machine->lows[machine->low_count++] = lows[i];
         }
     }
+    machine->libnbc = all_submodules && tune_engine_has(engine, HAN_UP, HAN_LIBNBC);
 }
 
 /* NULL: as HAN chooses by itself. */

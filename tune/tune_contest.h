@@ -42,8 +42,12 @@ void tune_contest_need(bool memory);
 /** Bytes of the larger of a rank's buffers. */
 size_t tune_contest_held(mca_coll_han_collective_t collective, size_t bytes, int ranks);
 
-/** Nodes, ranks, and the components that are there: all but the call. */
-void tune_contest_machine(struct tune_engine *engine, mca_coll_han_candidates_t *machine);
+/**
+ * Nodes, ranks, and the components that are there: all but the call.
+ *
+ * @param all_submodules libnbc, sm and basic are candidates, too: they are hardly ever the best, and a sixth of all
+ */
+void tune_contest_machine(struct tune_engine *engine, bool all_submodules, mca_coll_han_candidates_t *machine);
 
 void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                        const mca_coll_han_candidates_t *machine, struct tune_function function, size_t bytes);

@@ -123,6 +123,18 @@ static const struct tune_record *own_of(const struct tune_record *records, long 
     return &records[i];
 }
 
+bool tune_judge_is_torn(const struct tune_record *records, long count)
+{
+    const struct tune_record *const own = own_of(records, count);
+    bool torn = true;
+
+    for (long i = 0; i < count && torn; ++i) {
+        torn = records[i].wrong || TUNE_WORTH < tune_judge_behind(&records[i].median, &records[0].median)
+               || TUNE_WORTH < tune_judge_behind(&records[i].median, &own->median);
+    }
+    return torn;
+}
+
 bool tune_judge_pays(const struct tune_record *records, long count, long one)
 {
     const struct tune_record *const record = &records[one];

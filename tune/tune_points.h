@@ -15,6 +15,7 @@ struct tune_way {
     int least, most;       /**< repetitions */
     double precision;      /**< of the median: half its confidence interval, as a part of it */
     enum tune_clock clock; /**< of a race and a validation: that decides; TUNE_CLOCK_COUNT: both */
+    bool all_submodules;   /**< of a race and --best: those that are hardly ever good, too */
     double deadline;       /**< MPI_Wtime; nothing is begun after it */
     bool quiet;            /**< no progress */
 };

@@ -346,12 +346,19 @@ static long winner_of(const struct race *race, const struct tune_contest *contes
     return winner;
 }
 
+/* In seconds, as tune_judge_mean(); NAN: by no model. */
+static double predicted(const mca_coll_han_times_t *times)
+{
+    return 0 == times->single ? NAN : 1e-12 * sqrt((double) times->single * (double) times->row);
+}
+
 /* One of a contest is what a size gets, or the best of those that do not beat HAN's own choice. */
 static void set_choice(const struct tune_contest *contest, const struct tune_record *records, long one,
                        struct tune_choice *choice)
 {
     choice->found = tune_judge_pays(records, contest->count, one);
-    choice->measured = choice->estimate = tune_judge_mean(&records[one].median);
+    choice->estimate = predicted(&contest->contestants[one].predicted);
+    choice->measured = tune_judge_mean(&records[one].median);
     choice->builtin = tune_judge_mean(&records[contest->own].median);
     choice->fallback = tune_judge_mean(&records[0].median);
     choice->config = (struct tune_config){ .collective = contest->function.collective,
@@ -703,7 +710,7 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
     race.told = race.begin;
     MPI_Comm_size(tune_engine_comm(engine), &race.ranks);
     race.sizes = tune_race_sizes(space, race.ranks);
-    tune_contest_machine(engine, &race.machine);
+    tune_contest_machine(engine, way->all_submodules, &race.machine);
     rc = run(&race);
     free(race.likely);
     if (0 != rc) {
