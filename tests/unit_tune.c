@@ -4,6 +4,7 @@
 #include "../coll_han_rules.h"
 #include "../common/tool_version.h"
 #include "../tune/tune.h"
+#include "../tune/tune_likely.h"
 
 #include "unit.h"
 
@@ -332,9 +333,9 @@ static void both_clocks_judge(void **state)
         struct tune_times times;
         bool beats;
     } cases[] = {
-        { TIMES(90, 90), true },   { TIMES(96, 96), false }, /* not clearly */
+        { TIMES(90, 90), true },   { TIMES(98, 98), false }, /* hardly */
         { TIMES(50, 104), true },                            /* hardly slower in a row */
-        { TIMES(94, 100), true },                            /* and no slower by the other clock */
+        { TIMES(96, 100), true },                            /* and no slower by the other clock */
         { TIMES(104, 96), false },                           /* each is behind by as much */
         { TIMES(50, 106), false }, { TIMES(106, 50), false }, { TIMES(100, 100), false },
     };
@@ -434,6 +435,90 @@ static void each_may_be_slower_than_one_of_two(void **state)
     records[OWN].own = false;
     records[0].own = true;
     assert_false(tune_judge_is_torn(records, 2));
+}
+
+static struct tune_racer racer_of(size_t segment, double behind, bool nonblocking)
+{
+    struct tune_racer racer = { .behind = behind, .nonblocking = nonblocking };
+
+    racer.params.algorithm = HAN_TREE;
+    racer.params.lanes = 1;
+    racer.params.ibs = racer.params.irs = segment;
+    return racer;
+}
+
+static bool has(const struct tune_fastest *race, size_t segment)
+{
+    const struct tune_racer racer = racer_of(segment, 1, true);
+
+    return tune_fastest_has(race, &racer.params);
+}
+
+static bool has_nonblocking(const struct tune_fastest *race, size_t segment)
+{
+    const struct tune_racer racer = racer_of(segment, 1, true);
+
+    return tune_fastest_has_nonblocking(race, &racer.params);
+}
+
+/* Whatever the order in which they come, and however many. */
+static void the_fastest_of_a_race_are_kept(void **state)
+{
+    struct tune_fastest race = { .count = 0 };
+
+    (void) state;
+    for (size_t i = 0; i < 40; ++i) {
+        const size_t segment = 7 * (i + 1) % 40; /* each from 0 to 39 once */
+        const struct tune_racer racer = racer_of(segment, 1 + 0.01 * (double) segment, 0 == segment % 2);
+
+        tune_fastest_add(&race, &racer);
+    }
+    assert_int_equal(TUNE_FASTEST, race.count);
+    for (long i = 0; i < race.count; ++i) {
+        assert_int_equal(i, race.racers[i].params.ibs);
+    }
+    assert_true(has(&race, 0) && has(&race, 7) && !has(&race, 8) && !has(&race, 100));
+    assert_true(has_nonblocking(&race, 0) && has_nonblocking(&race, 6));
+    assert_true(!has_nonblocking(&race, 1) && !has_nonblocking(&race, 8));
+}
+
+static void who_is_far_behind_is_not_likely(void **state)
+{
+    struct tune_fastest race = { .count = 0 };
+    struct tune_racer racer = racer_of(1, 1.2, true);
+
+    (void) state;
+    tune_fastest_add(&race, &racer);
+    racer = racer_of(2, 1.3, true);
+    tune_fastest_add(&race, &racer);
+    assert_true(has(&race, 1) && !has(&race, 2));
+    assert_true(has_nonblocking(&race, 2)); /* of four, however far */
+}
+
+static void the_race_of_the_nearest_size_counts(void **state)
+{
+    const struct tune_function bcast = { HAN_BCAST, HAN_BLOCKING }, other = { HAN_BCAST, HAN_NONBLOCKING };
+    const struct tune_fastest races[] = { { .function = bcast, .bytes = 8 }, { .function = other, .bytes = 60 },
+                                          { .function = bcast, .bytes = 512 } };
+
+    (void) state;
+    assert_ptr_equal(&races[0], tune_fastest_nearest(races, 3, bcast, 64));
+    assert_ptr_equal(&races[2], tune_fastest_nearest(races, 3, bcast, 128));
+    assert_ptr_equal(&races[1], tune_fastest_nearest(races, 3, other, 1 << 20));
+    assert_null(tune_fastest_nearest(races, 3, (struct tune_function){ HAN_REDUCE, HAN_BLOCKING }, 8));
+}
+
+/* Who was dropped after one round is known too little. */
+static void who_was_dropped_may_be_the_next_best(void **state)
+{
+    struct tune_record records[] = { RECORD(5, 100, 100), RECORD(5, 90, 90), RECORD(3, 60, 60), RECORD(1, 50, 50) };
+
+    (void) state;
+    records[1].own = true;
+    records[2].out = records[3].out = true;
+    assert_int_equal(0, tune_judge_foremost(records, 4, 1));
+    tune_judge_take_back(records, 4);
+    assert_int_equal(2, tune_judge_foremost(records, 4, 1));
 }
 
 static void the_winner_is_least_behind_and_not_slower_than_the_fallback(void **state)
@@ -1306,6 +1391,10 @@ int main(void)
         cmocka_unit_test(ways_are_the_same_where_all_parameters_are),
         cmocka_unit_test(the_foremost_beats_the_own_choice_where_anybody_does),
         cmocka_unit_test(each_may_be_slower_than_one_of_two),
+        cmocka_unit_test(the_fastest_of_a_race_are_kept),
+        cmocka_unit_test(who_is_far_behind_is_not_likely),
+        cmocka_unit_test(the_race_of_the_nearest_size_counts),
+        cmocka_unit_test(who_was_dropped_may_be_the_next_best),
         cmocka_unit_test(the_winner_is_least_behind_and_not_slower_than_the_fallback),
         cmocka_unit_test(who_falls_behind_is_out),
         cmocka_unit_test(a_round_takes_no_longer_than_it_may),

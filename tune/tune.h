@@ -122,6 +122,9 @@ long tune_judge_winner(const struct tune_record *records, long count);
 /** Whether each is clearly slower, by a clock, than the fallback or than HAN's own choice: these two, too. */
 bool tune_judge_is_torn(const struct tune_record *records, long count);
 
+/** Those that are out behind two rounds or more are in again: they were not the best, but may be the next best. */
+void tune_judge_take_back(struct tune_record *records, long count);
+
 /** Whether it is right, and not clearly slower than the fallback by either clock. */
 bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback);
 
@@ -324,8 +327,11 @@ int tune_file_write(const char *path, const char *text, size_t length);
 
 /* -- tune_output.c: tables of rules are written -------------------------------------------------------------------- */
 
-/** How many times as fast as HAN's own choice a rule must be measured to be worth a line. */
+/** So many times as slow is clearly slower. */
 #define TUNE_WORTH 1.05
+
+/** So many times as fast as HAN's own choice is worth a line: by the last rounds of a race, and with --prune. */
+#define TUNE_GAIN 1.03
 
 /** What a message of a size gets. */
 struct tune_choice {

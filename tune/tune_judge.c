@@ -57,7 +57,7 @@ bool tune_judge_beats(const struct tune_times *times, const struct tune_times *o
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         best.seconds[clock] = fmin(times->seconds[clock], other->seconds[clock]);
     }
-    return tune_judge_behind(other, &best) >= TUNE_WORTH * tune_judge_behind(times, &best)
+    return tune_judge_behind(other, &best) >= TUNE_GAIN * tune_judge_behind(times, &best)
            && tune_judge_behind(times, other) <= TUNE_WORTH;
 }
 
@@ -121,6 +121,13 @@ static const struct tune_record *own_of(const struct tune_record *records, long 
         ++i;
     }
     return &records[i];
+}
+
+void tune_judge_take_back(struct tune_record *records, long count)
+{
+    for (long i = 0; i < count; ++i) {
+        records[i].out = records[i].out && 2 > records[i].rounds;
+    }
 }
 
 bool tune_judge_is_torn(const struct tune_record *records, long count)

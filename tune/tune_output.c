@@ -260,7 +260,7 @@ static bool pays(const mca_coll_han_rules_t *rules, const struct tune_gain *gain
 {
     for (size_t i = 0; i < rules->count; ++i) {
         if (line == rules->rules[i].line && 0 < gains[i].messages) {
-            return exp(gains[i].over_builtin / gains[i].messages) >= TUNE_WORTH;
+            return exp(gains[i].over_builtin / gains[i].messages) >= TUNE_GAIN;
         }
     }
     return true;

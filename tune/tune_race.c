@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll_han_choice.h"
+#include "tune_likely.h"
 #include "tune_options.h"
 
 /* Sizes that are raced in any case are so many times as long as the one before. */
@@ -40,28 +41,16 @@ enum { LAST_ROUNDS = 6 };
 #define RIVAL_WITHIN 1.2
 #define RIVAL_SECONDS 0.04 /* a round: six take a quarter of those of a size, and there are four to be timed */
 
-/*
- * The fastest of a race of blocking calls, of those that serve nonblocking ones, too: they do the same messages there,
- * and nobody else starts.
- */
-enum { LIKELY = 4 };
-struct likely {
-    mca_coll_han_collective_t collective;
-    size_t bytes;
-    long count;
-    mca_coll_han_params_t params[LIKELY];
-};
-
-/* One after the other; each takes about this part of the time, from 4 of 1 rank to 8 of 2. */
+/* One after the other; each takes about this part of the time, on 4 nodes of 4 ranks and 8 of 2. */
 enum stage { RACES, LAST_ROUNDS_OF_RACES, BETWEEN_SIZES, LAST_ROUNDS_BETWEEN, STAGE_COUNT };
 static const struct {
     const char *name;
     double part;
 } stages[STAGE_COUNT] = {
-    [RACES] = { "races", 0.68 },
-    [LAST_ROUNDS_OF_RACES] = { "last rounds", 0.15 },
-    [BETWEEN_SIZES] = { "races between sizes", 0.14 },
-    [LAST_ROUNDS_BETWEEN] = { "last rounds between sizes", 0.03 },
+    [RACES] = { "races", 0.67 },
+    [LAST_ROUNDS_OF_RACES] = { "last rounds", 0.17 },
+    [BETWEEN_SIZES] = { "races between sizes", 0.12 },
+    [LAST_ROUNDS_BETWEEN] = { "last rounds between sizes", 0.04 },
 };
 
 struct race {
@@ -73,8 +62,8 @@ struct race {
     int ranks, sizes;            /* that are raced in any case */
     struct tune_choice *choices; /* [room] */
     long count, room;
-    struct likely *likely; /* [likely_count] */
-    long likely_count;
+    struct tune_fastest *fastest; /* [fastest_count] */
+    long fastest_count;
     double begin, told, until; /* seconds; until: no race begins later */
     enum stage stage;
     double done, kept;              /* parts of the stage that are over, and of all that were kept from another run */
@@ -218,91 +207,82 @@ static int hold(struct race *race, struct tune_contest *contest)
     return rc;
 }
 
-/* ---- what is likely to be fast in another form ---- */
+/* ---- who starts ---- */
 
-/* Keeps it sorted by seconds. */
-static void add_likely(struct likely *likely, double times[LIKELY], const mca_coll_han_params_t *params, double seconds)
+static void keep_fastest(struct race *race, const struct tune_contest *contest)
 {
-    long place = likely->count;
+    struct tune_fastest fastest = { .function = contest->function, .bytes = contest->bytes };
+    struct tune_record *records = tune_contest_records(contest);
+    const long winner = tune_judge_winner(records, contest->count);
 
-    if (LIKELY == place && seconds >= times[place - 1]) {
-        return;
-    }
-    place -= LIKELY == place;
-    for (; 0 < place && seconds < times[place - 1]; --place) {
-        times[place] = times[place - 1];
-        likely->params[place] = likely->params[place - 1];
-    }
-    times[place] = seconds;
-    likely->params[place] = *params;
-    likely->count += LIKELY > likely->count;
-}
-
-static void keep_likely(struct race *race, const struct tune_contest *contest)
-{
-    struct likely likely = { .collective = contest->function.collective, .bytes = contest->bytes };
-    struct tune_record *records;
-    double times[LIKELY];
-
-    if (HAN_BLOCKING != contest->function.form) {
-        return;
-    }
-    records = tune_contest_records(contest);
     for (long i = 1; i < contest->count; ++i) {
-        if (0 < records[i].rounds && !records[i].wrong && !records[i].guest
-            && tune_contest_serves(contest, &race->machine, i, HAN_NONBLOCKING)) {
-            add_likely(&likely, times, &contest->contestants[i].params, tune_judge_mean(&records[i].median));
+        if (0 < records[i].rounds && !records[i].wrong && !records[i].guest) {
+            const struct tune_racer racer
+                = { .params = contest->contestants[i].params,
+                    .behind = tune_judge_over(records, contest->count, i, winner),
+                    .nonblocking = tune_contest_serves(contest, &race->machine, i, HAN_NONBLOCKING) };
+
+            tune_fastest_add(&fastest, &racer);
         }
     }
     free(records);
-    race->likely = realloc(race->likely, (size_t) (race->likely_count + 1) * sizeof(likely));
-    tune_contest_need(NULL != race->likely);
-    race->likely[race->likely_count++] = likely;
+    race->fastest = realloc(race->fastest, (size_t) (race->fastest_count + 1) * sizeof(fastest));
+    tune_contest_need(NULL != race->fastest);
+    race->fastest[race->fastest_count++] = fastest;
 }
 
-/* That of the nearest size, where there is one. */
-static const struct likely *find_likely(const struct race *race, const struct tune_contest *contest)
+static const struct tune_fastest *fastest_at(const struct race *race, struct tune_function function, size_t bytes)
 {
-    const struct likely *nearest = NULL;
-    double least = INFINITY;
-
-    for (long i = 0; i < race->likely_count; ++i) {
-        const struct likely *likely = &race->likely[i];
-        const double far = fabs(log((double) (1 + likely->bytes) / (double) (1 + contest->bytes)));
-
-        if (likely->collective == contest->function.collective && 0 < likely->count && far < least) {
-            nearest = likely;
-            least = far;
-        }
-    }
-    return nearest;
+    return tune_fastest_nearest(race->fastest, race->fastest_count, function, bytes);
 }
 
-static bool is_likely(const struct likely *likely, const mca_coll_han_params_t *params)
+/* Only these stay, the fallback, and HAN's own choice; if any of these are there. */
+static void leave_to(struct tune_contest *contest, const struct tune_fastest *one, const struct tune_fastest *other,
+                     bool (*has)(const struct tune_fastest *, const mca_coll_han_params_t *))
 {
-    long k = 0;
-
-    while (k < likely->count && !mca_coll_han_candidate_is(likely->collective, params, &likely->params[k])) {
-        ++k;
-    }
-    return k < likely->count;
-}
-
-/* Of a nonblocking call: who has not been fast in blocking ones is out, where anybody has. */
-static void leave_to_likely(const struct race *race, struct tune_contest *contest)
-{
-    const struct likely *likely = HAN_BLOCKING == contest->function.form ? NULL : find_likely(race, contest);
+    long *others = calloc((size_t) contest->count, sizeof(*others)), count = 0;
     bool any = false;
 
-    for (long i = 1; i < contest->count && NULL != likely; ++i) {
-        any = any || (!contest->contestants[i].guest && is_likely(likely, &contest->contestants[i].params));
-    }
-    for (long i = 1; i < contest->count && any; ++i) {
-        struct tune_contestant *contestant = &contest->contestants[i];
+    tune_contest_need(NULL != others);
+    for (long i = 1; i < contest->count; ++i) {
+        const mca_coll_han_params_t *params = &contest->contestants[i].params;
 
-        contestant->out = contestant->out || (i != contest->own && !is_likely(likely, &contestant->params));
+        if (has(one, params) || has(other, params)) {
+            any = any || !contest->contestants[i].guest;
+        } else if (i != contest->own) {
+            others[count++] = i;
+        }
+    }
+    for (long i = 0; i < count && any; ++i) {
+        contest->contestants[others[i]].out = true;
+    }
+    free(others);
+}
+
+/* Who was fast in blocking calls, or at one of two sizes; where that is not known, all that may win. */
+static void leave_out(const struct race *race, struct tune_contest *contest, long place)
+{
+    const struct tune_function function = contest->function;
+
+    tune_contest_leave_out(contest, HOPELESS);
+    if (HAN_BLOCKING != function.form) {
+        const struct tune_fastest *blocking
+            = fastest_at(race, (struct tune_function){ function.collective, HAN_BLOCKING }, contest->bytes);
+
+        if (NULL != blocking) {
+            leave_to(contest, blocking, blocking, tune_fastest_has_nonblocking);
+        }
+    } else if (BETWEEN_SIZES == race->stage) {
+        const size_t low = race->choices[place - 1].bytes, high = race->choices[place].bytes;
+        const struct tune_fastest *one = fastest_at(race, function, low), *other = fastest_at(race, function, high);
+
+        if (NULL != one && NULL != other && low == one->bytes && high == other->bytes) {
+            leave_to(contest, one, other, tune_fastest_has);
+        }
     }
 }
+
+/* ---- what comes of a race ---- */
 
 static void add_choice(struct race *race, const struct tune_choice *choice, long place)
 {
@@ -379,6 +359,7 @@ static void choose(const struct race *race, const struct tune_contest *contest, 
         used = tune_judge_foremost(records, contest->count, contest->own);
     }
     set_choice(contest, records, used, choice);
+    tune_judge_take_back(records, contest->count);
     rival = tune_judge_foremost(records, contest->count, used);
     choice->rivalled = rival != used && 0 != rival && RIVAL_SECONDS >= records[rival].cost
                        && RIVAL_WITHIN >= tune_judge_over(records, contest->count, rival, used);
@@ -458,15 +439,14 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
                       tune_race_timed(race->space, function.collective, race->ranks, bytes));
     contest.clock = race->way->clock;
     tune_contest_add_own(&contest, &race->machine);
-    tune_contest_leave_out(&contest, HOPELESS);
-    leave_to_likely(race, &contest);
+    leave_out(race, &contest, place);
     tune_contest_begin(&contest, &(struct tune_check){ .seconds = CHECK_SECONDS, .least = CHECK_LEAST });
     rc = hold(race, &contest);
     if (0 == rc && NULL != race->log) {
         tune_contest_print(&contest, "-", &race->log->table);
     }
     if (0 == rc) {
-        keep_likely(race, &contest);
+        keep_fastest(race, &contest);
         choose(race, &contest, &choice, place);
         note(race, &choice);
         add_choice(race, &choice, place);
@@ -479,9 +459,16 @@ static int race_at(struct race *race, struct tune_function function, size_t byte
 
 /* ---- all races ---- */
 
+/* Where a rule gains less, it is not worth a race to know where it ends. */
+static bool gains(const struct tune_choice *choice)
+{
+    return choice->found && TUNE_WORTH * choice->measured <= choice->builtin;
+}
+
 static bool alike(const struct tune_choice *one, const struct tune_choice *other)
 {
-    return one->found == other->found && (!one->found || 0 == strcmp(one->text, other->text));
+    return (!gains(one) && !gains(other))
+           || (one->found == other->found && (!one->found || 0 == strcmp(one->text, other->text)));
 }
 
 /* Between the choices at two neighbouring places, while they differ. Returns how many came between; -1: an error. */
@@ -712,7 +699,7 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
     race.sizes = tune_race_sizes(space, race.ranks);
     tune_contest_machine(engine, way->all_submodules, &race.machine);
     rc = run(&race);
-    free(race.likely);
+    free(race.fastest);
     if (0 != rc) {
         free(race.choices);
         return -1;
