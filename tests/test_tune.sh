@@ -822,6 +822,30 @@ all_submodules_are_timed() {
         }' "$tmp/table" || fail 'the table is not as it should be'
 }
 
+# In each round each rank is put on a core, as many on each, and let go; where each has one, nobody is moved.
+ranks_that_share_cores_are_moved() {
+    local cores
+    cores=$(nproc)
+    printf '%s\n' '#define _GNU_SOURCE' '#include <dlfcn.h>' '#include <sched.h>' '#include <stdio.h>' '#include <stdlib.h>' \
+        'int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask) {' \
+        '    int (*next)(pid_t, size_t, const cpu_set_t *) = (int (*)(pid_t, size_t, const cpu_set_t *)) dlsym(RTLD_NEXT, __func__);' \
+        '    if (sizeof(*mask) == size) {  /* hwloc, at the start, has others */' \
+        '        int core = 0; while (!CPU_ISSET(core, mask)) { ++core; }' \
+        '        fprintf(stderr, "seat,%s,%d,%d\n", getenv("OMPI_COMM_WORLD_RANK"), CPU_COUNT(mask), core); }' \
+        '    return next(pid, size, mask); }' >"$tmp/seats.c"
+    mpicc -shared -fPIC -o "$tmp/seats.so" "$tmp/seats.c" -ldl
+    candidates -x "LD_PRELOAD=$tmp/seats.so" -- --collectives barrier --rounds 8 --quiet
+    ((status == 0)) || fail "exit code $status"
+    grep -o 'seat,.*' "$tmp/out" | awk -F, -v cores="$cores" '
+        { if (++calls[$2] % 2) { on[(calls[$2] + 1) / 2, $4]++; bad += $3 != 1; where[$2] = where[$2] " " $4 } else bad += $3 != cores }
+        END {
+            if (cores < 2 || cores > 3) exit NR != 0
+            for (rank = 0; rank < 4; ++rank) bad += calls[rank] != 16
+            for (k in on) bad += on[k] > 2
+            exit bad || where[0] == where[1] || where[0] == where[2]
+        }' || fail 'the ranks are not moved as they should be'
+}
+
 groups_are_measured_and_drawn() {
     "$HERE/../bench/groups" --shapes 3x2 --rates none --bytes 4K,64K --trees linear,in_order_binary --rounds 1 \
         --components "$build/components" --program "$build/tune/han_candidates" --output "$tmp/groups" >"$tmp/out" 2>&1 ||
@@ -985,6 +1009,7 @@ main() {
     check_all 'bench/candidates puts shapes and rates together' shapes_and_rates_are_put_together
     check 'han_candidates --only times what is named' only_what_is_named_is_timed
     check 'han_candidates --all-submodules and --all-rounds time all' all_submodules_are_timed
+    check 'ranks that share cores are moved' ranks_that_share_cores_are_moved
     check_all 'bench/groups measures trees in groups' groups_are_measured_and_drawn
     check 'what a killed measurement leaves goes with the next one' what_a_killed_measurement_leaves_goes
     check_all 'bench/board measures ours and the peers, and has the best candidate' board_has_the_best_candidate

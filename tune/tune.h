@@ -152,6 +152,12 @@ long tune_judge_foremost(const struct tune_record *records, long count, long but
  */
 void tune_judge_drop(struct tune_record *records, long count, bool by_both);
 
+/** Rounds of a size go on until they have taken this, some times as many as there are else. */
+#define TUNE_QUICK_SECONDS 0.15
+
+/** Seconds that a round of those takes that are not out. */
+double tune_judge_cost(const struct tune_record *records, long count);
+
 /**
  * Before a round that would take too long: who is most behind is out.
  *

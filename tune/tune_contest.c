@@ -393,6 +393,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
     char name[TUNE_FUNCTION_NAME];
     int rc = 0;
 
+    tune_engine_change_seats(contest->engine);
     shuffle(order, count, round);
     for (long k = 0; k < count; ++k) {
         const long i = order[k];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include "coll_han.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@
  * one in ten by 0.5 ms. On a quiet one the margin is 0.2 ms in either case.
  */
 #define START_MOST 1e-3 /* seconds */
+#include "bench/han_seats.h"
 #include "bench/han_start.h"
 #include "tune_engine.h"
 
@@ -22,6 +24,7 @@ struct tune_engine {
     int rank, size;
     han_module_t *han;
     struct start start;
+    struct seats seats;
     char *send, *recv;
     char *expected;  /* what the fallback gives, ... */
     size_t compared; /* ... so many bytes of it */
@@ -116,6 +119,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
         memset(engine->recv, 0, most_bytes);
         good = OMPI_SUCCESS == han->tune->prepare(han);
     }
+    good = all_agree(comm, good) && 0 == seats_open(&engine->seats, comm);
     if (!all_agree(comm, good)) {
         snprintf(why, TUNE_TEXT, "memory is short, or sub-communicators cannot be made");
         if (NULL != engine) {
@@ -137,7 +141,13 @@ void tune_engine_close(struct tune_engine *engine)
     free(engine->own);
     free(engine->all);
     free(engine->reports);
+    seats_close(&engine->seats);
     free(engine);
+}
+
+void tune_engine_change_seats(struct tune_engine *engine)
+{
+    seats_change(&engine->seats);
 }
 
 MPI_Comm tune_engine_comm(const struct tune_engine *engine)

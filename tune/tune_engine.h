@@ -48,6 +48,10 @@ int tune_engine_open(struct tune_engine **engine, MPI_Comm comm, size_t most_byt
 
 void tune_engine_close(struct tune_engine *engine);
 
+/** Where ranks share cores, moves all of them, by lot: what a call takes depends on who shares one with whom. Each rank
+ * must call it. */
+void tune_engine_change_seats(struct tune_engine *engine);
+
 /** The communicator. */
 MPI_Comm tune_engine_comm(const struct tune_engine *engine);
 

@@ -213,13 +213,22 @@ void tune_judge_drop(struct tune_record *records, long count, bool by_both)
     }
 }
 
-void tune_judge_fit(struct tune_record *records, long count, double seconds, long least)
+double tune_judge_cost(const struct tune_record *records, long count)
 {
     double sum = 0;
-    long in = 0;
 
     for (long i = 0; i < count; ++i) {
         sum += records[i].out ? 0 : records[i].cost;
+    }
+    return sum;
+}
+
+void tune_judge_fit(struct tune_record *records, long count, double seconds, long least)
+{
+    double sum = tune_judge_cost(records, count);
+    long in = 0;
+
+    for (long i = 0; i < count; ++i) {
         in += !records[i].out && 0 != i && !records[i].own;
     }
     while (sum > seconds && in > least) {

@@ -32,9 +32,10 @@ enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
 
 /*
  * When all races are over, of what beats HAN's own choice, or is near it. Those of a size end where they have taken
- * this together: what takes long is disturbed the less.
+ * this together: what takes long is disturbed the less. Those of short calls go on, for where ranks share cores each
+ * round is as they happen to sit in it.
  */
-enum { LAST_ROUNDS = 6 };
+enum { LAST_ROUNDS = 6, MOST_LAST_ROUNDS = 24 };
 #define LAST_SECONDS 1.0
 
 /* Who was no more behind than so many times as far as the best is its rival in the last rounds, where it is quick. */
@@ -172,16 +173,6 @@ static void begin_stage(struct race *race, enum stage stage)
     race->done = 0;
 }
 
-static double cost_of_round(const struct tune_record *records, long count)
-{
-    double sum = 0;
-
-    for (long i = 0; i < count; ++i) {
-        sum += records[i].out ? 0 : records[i].cost;
-    }
-    return sum;
-}
-
 /* Rounds, until more of them tell nothing. */
 static int hold(struct race *race, struct tune_contest *contest)
 {
@@ -198,7 +189,7 @@ static int hold(struct race *race, struct tune_contest *contest)
         tune_contest_take(contest, records);
         rc = tune_contest_round(contest, round);
         records = tune_contest_records(contest);
-        spent += cost_of_round(records, contest->count);
+        spent += tune_judge_cost(records, contest->count);
         tune_judge_drop(records, contest->count, false);
         over = round + 1 >= race->way->least
                && ((BRIEF_SECONDS <= spent && tune_judge_is_over(records, contest->count)) || is_late(race));
@@ -571,13 +562,14 @@ static int hold_round(struct race *race, struct last *last, int round)
     struct tune_record *records;
     int rc;
 
-    if (round >= race->way->least && LAST_SECONDS <= last->spent) {
+    if ((round >= race->way->least && LAST_SECONDS <= last->spent)
+        || (round >= LAST_ROUNDS && TUNE_QUICK_SECONDS <= last->spent)) {
         return 0;
     }
     tell(race, contest);
     rc = tune_contest_round(contest, round);
     records = tune_contest_records(contest);
-    last->spent += cost_of_round(records, contest->count);
+    last->spent += tune_judge_cost(records, contest->count);
     free(records);
     return rc;
 }
@@ -621,9 +613,9 @@ static int hold_last(struct race *race, enum stage stage)
             open_last(race, &race->choices[place], &all[count++]);
         }
     }
-    for (int round = 0; round < LAST_ROUNDS && 0 == rc && !over; ++round) {
+    for (int round = 0; round < MOST_LAST_ROUNDS && 0 == rc && !over; ++round) {
         for (long i = 0; i < count && 0 == rc; ++i) {
-            race->done = (double) (round * count + i) / (double) (LAST_ROUNDS * count);
+            race->done = fmin(1, (double) (round * count + i) / (double) (LAST_ROUNDS * count));
             rc = hold_round(race, &all[i], round);
         }
         over = round + 1 >= race->way->least && tune_engine_is_past(race->engine, race->way->deadline);
