@@ -331,7 +331,8 @@ END
     page_has_pictures "$page" 3
     # Over HAN's own choice 2, 2, 1, 1; over what goes without HAN 2, 4, 1, 1/2.
     grep -q '>At <b>2 of 4</b> .*: <b>2.00 times</b> as fast there, 1.41 over all sizes; over all sizes <b>1.41 times</b> as' "$page"
-    # By size, not as it was decided.
+    grep -q '<th>predicted<th>measured<th>HAN.s own choice<th>without HAN<th>gain</tr>' "$page"
+    # Rules first, and then what is left to HAN's own choice; by size, not as it was decided.
     [[ $(sed -n 's/^<tr><td>bcast<td>4<td>4<td>\([0-9K]*\)<td .*/\1/p' "$page" | tr '\n' ' ') == '8 64 512 4K ' ]]
     (($(grep -c '<li>' "$page") == 1)) && grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
     grep -q 'coll_han_dynamic_rules_filename /where/told.rules ' "$page"
