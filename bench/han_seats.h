@@ -14,63 +14,55 @@
 #ifndef HAN_SEATS_H
 #define HAN_SEATS_H
 
+#include "common/coll_processors.h"
+#include "common/tool_shuffle.h"
 #include "han_start.h"
 
 #include <stdlib.h>
 
 struct seats {
-    int ranks;      /* that share the cores with this one; 0: there are enough */
+    int ranks;      /* that share the processors with this one; 0: there are enough */
     int place;      /* of this one among them */
-    int *order;     /* [ranks] */
-    uint64_t draw;  /* the same on all ranks */
-    cpu_set_t mask; /* the cores */
+    long *order;    /* [ranks] */
+    uint64_t draws; /* the same on all ranks */
+    uint64_t all[COLL_PROCESSOR_WORDS];
 };
 
-/* FNV-1a. */
-static uint64_t seats_hash(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; ++i) {
-        hash = (hash ^ ((const unsigned char *) bytes)[i]) * 1099511628211u;
-    }
-    return hash;
-}
-
-/* Of the start of a machine and of a set of its cores; 0: not known.  Virtual nodes have those of their machine. */
-static uint64_t seats_number(const cpu_set_t *mask)
-{
+/* Of a rank: ranks that are alike share processors.  Virtual nodes have the boot id of their machine. */
+struct seats_place {
     char boot[64];
-
-    start_boot_id(boot);
-    return '\0' == boot[0] ? 0 : seats_hash(seats_hash(14695981039346656037u, boot, sizeof(boot)), mask, sizeof(*mask));
-}
+    uint64_t processors[COLL_PROCESSOR_WORDS];
+};
 
 /* Collective. @returns 0; -1, on all ranks, where memory is short on one */
 static int seats_open(struct seats *seats, MPI_Comm comm)
 {
-    int rank, size, cores, good;
-    uint64_t mine = 0, *all;
+    int rank, size, good, count;
+    struct seats_place mine, *places;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    *seats = (struct seats){ .draw = 1, .order = calloc((size_t) size, sizeof(*seats->order)) };
-    all = calloc((size_t) size, sizeof(*all));
-    good = NULL != all && NULL != seats->order;
+    *seats = (struct seats){ .order = calloc((size_t) size, sizeof(*seats->order)) };
+    places = calloc((size_t) size, sizeof(*places));
+    good = NULL != places && NULL != seats->order;
     MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
     if (!good) {
-        free(all);
+        free(places);
         return -1;
     }
-    if (0 == sched_getaffinity(0, sizeof(seats->mask), &seats->mask)) {
-        mine = seats_number(&seats->mask);
+    start_boot_id(mine.boot);
+    coll_processors_allowed(mine.processors);
+    memcpy(seats->all, mine.processors, sizeof(seats->all));
+    MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, places, sizeof(mine), MPI_BYTE, comm);
+    for (int i = 0; i < size && '\0' != mine.boot[0]; ++i) {
+        const int alike = 0 == memcmp(&mine, &places[i], sizeof(mine));
+
+        seats->place += i < rank && alike;
+        seats->ranks += alike;
     }
-    MPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, comm);
-    for (int i = 0; i < size && 0 != mine; ++i) {
-        seats->place += i < rank && all[i] == mine;
-        seats->ranks += all[i] == mine;
-    }
-    free(all);
-    cores = CPU_COUNT(&seats->mask);
-    seats->ranks = 2 > cores || cores >= seats->ranks ? 0 : seats->ranks;
+    free(places);
+    count = coll_processors_count(seats->all);
+    seats->ranks = 2 > count || count >= seats->ranks ? 0 : seats->ranks;
     return 0;
 }
 
@@ -79,37 +71,32 @@ static void seats_close(struct seats *seats)
     free(seats->order);
 }
 
-/* The core behind so many others of the set. */
-static int seats_core(const cpu_set_t *mask, int others)
+/* The processor behind so many others of the set. */
+static int seats_processor(const uint64_t all[COLL_PROCESSOR_WORDS], long others)
 {
-    int core = 0;
+    int processor = 0;
 
-    while (!CPU_ISSET(core, mask) || 0 < others) {
-        others -= 0 != CPU_ISSET(core, mask);
-        ++core;
+    for (;; ++processor) {
+        if (0 != (all[processor / 64] >> processor % 64 & 1) && 0 == others--) {
+            return processor;
+        }
     }
-    return core;
 }
 
 /* All ranks call it as often as each other. */
 static void seats_change(struct seats *seats)
 {
-    cpu_set_t one;
+    uint64_t one[COLL_PROCESSOR_WORDS] = { 0 };
+    int processor;
 
-    for (int i = 0; i < seats->ranks; ++i) {
-        int j;
-
-        seats->draw = seats->draw * 6364136223846793005u + 1442695040888963407u;
-        j = (int) ((seats->draw >> 33) % (uint64_t) (i + 1));
-        seats->order[i] = seats->order[j];
-        seats->order[j] = i;
+    if (0 == seats->ranks) {
+        return;
     }
-    if (0 < seats->ranks) {
-        CPU_ZERO(&one);
-        CPU_SET(seats_core(&seats->mask, seats->order[seats->place] % CPU_COUNT(&seats->mask)), &one);
-        if (0 == sched_setaffinity(0, sizeof(one), &one)) {
-            sched_setaffinity(0, sizeof(seats->mask), &seats->mask);
-        }
+    tool_shuffle(seats->order, seats->ranks, &seats->draws);
+    processor = seats_processor(seats->all, seats->order[seats->place] % coll_processors_count(seats->all));
+    one[processor / 64] = UINT64_C(1) << processor % 64;
+    if (0 == sched_setaffinity(0, sizeof(one), (const cpu_set_t *) (const void *) one)) {
+        sched_setaffinity(0, sizeof(seats->all), (const cpu_set_t *) (const void *) seats->all);
     }
 }
 

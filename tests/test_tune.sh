@@ -830,7 +830,7 @@ ranks_that_share_cores_are_moved() {
     printf '%s\n' '#define _GNU_SOURCE' '#include <dlfcn.h>' '#include <sched.h>' '#include <stdio.h>' '#include <stdlib.h>' \
         'int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask) {' \
         '    int (*next)(pid_t, size_t, const cpu_set_t *) = (int (*)(pid_t, size_t, const cpu_set_t *)) dlsym(RTLD_NEXT, __func__);' \
-        '    if (sizeof(*mask) == size) {  /* hwloc, at the start, has others */' \
+        '    if (512 == size) {  /* hwloc, at the start, has others */' \
         '        int core = 0; while (!CPU_ISSET(core, mask)) { ++core; }' \
         '        fprintf(stderr, "seat,%s,%d,%d\n", getenv("OMPI_COMM_WORLD_RANK"), CPU_COUNT(mask), core); }' \
         '    return next(pid, size, mask); }' >"$tmp/seats.c"

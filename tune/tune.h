@@ -152,8 +152,9 @@ long tune_judge_foremost(const struct tune_record *records, long count, long but
  */
 void tune_judge_drop(struct tune_record *records, long count, bool by_both);
 
-/** Rounds of a size go on until they have taken this, some times as many as there are else. */
+/** Side by side, where all rounds have taken less than this, there are more, up to so many times as many. */
 #define TUNE_QUICK_SECONDS 0.15
+enum { TUNE_QUICK_TIMES = 4 };
 
 /** Seconds that a round of those takes that are not out. */
 double tune_judge_cost(const struct tune_record *records, long count);

@@ -39,7 +39,6 @@ struct point {
     struct finalists finalists;
     struct saying saying;
     size_t bytes;
-    double spent; /* seconds of those, side by side */
 };
 
 struct job {
@@ -255,28 +254,20 @@ static int find_all_best(struct job *job)
 /* A round of a size; of short calls more, as in last rounds. */
 static int compare_once(const struct job *job, struct point *point, int round)
 {
-    struct tune_record *records;
-    int rc;
-
-    if (round >= job->way->most && TUNE_QUICK_SECONDS <= point->spent) {
+    if (round >= job->way->most && TUNE_QUICK_SECONDS <= point->contest.spent) {
         return 0;
     }
-    rc = tune_contest_round(&point->contest, round);
-    records = tune_contest_records(&point->contest);
-    point->spent += tune_judge_cost(records, point->contest.count);
-    free(records);
-    return 0 == rc ? 0 : failed_at(point);
+    return 0 == tune_contest_round(&point->contest, round) ? 0 : failed_at(point);
 }
 
 /* What disturbs a machine for some seconds meets all alike: each size has its second round when all have had their
  * first. */
 static int compare(struct job *job)
 {
-    enum { TIMES = 4 }; /* as often, what is quick */
     const int most = job->way->most;
     int rc = 0;
 
-    for (int round = 0; round < TIMES * most && 0 == rc; ++round) {
+    for (int round = 0; round < TUNE_QUICK_TIMES * most && 0 == rc; ++round) {
         for (int i = 0; i < job->done && 0 == rc; ++i) {
             rc = compare_once(job, &job->points[i], round);
             job->part = ALL_PART + (1 - ALL_PART) * fmin(1, (double) (round * job->done + i + 1) / (most * job->done));

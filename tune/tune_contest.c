@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_contest.h"
 
+#include "common/tool_shuffle.h"
 #include "common/tool_version.h"
 
 #include <errno.h>
@@ -219,6 +220,7 @@ void tune_contest_keep(struct tune_contest *contest, long *places, int count)
         }
     }
     contest->count = kept;
+    contest->spent = 0;
     contest->own = now[contest->own];
     for (int i = 0; i < count; ++i) {
         places[i] = now[places[i]];
@@ -317,21 +319,6 @@ void tune_contest_begin(struct tune_contest *contest, const struct tune_check *h
     shorten(contest);
 }
 
-/* Another order in each round, the same on all ranks: a call finds caches and ranks as the one before has left them. */
-static void shuffle(long *order, long count, int round)
-{
-    unsigned state = 12345u + 7919u * (unsigned) round;
-
-    for (long i = 0; i < count; ++i) {
-        long j;
-
-        state = 1664525u * state + 1013904223u;
-        j = (long) ((state >> 8) % (unsigned) (i + 1));
-        order[i] = order[j];
-        order[j] = i;
-    }
-}
-
 /*
  * A round: calls in a row once, and single calls, of which the median counts. Short ones, which a disturbance changes
  * by as much as they take, are timed more than once: together they take no longer than the row. An odd number.
@@ -390,11 +377,14 @@ int tune_contest_round(struct tune_contest *contest, int round)
     const long count = contest->count;
     struct turns *turns = allocate(count, sizeof(*turns));
     long *order = allocate(count, sizeof(*order));
+    uint64_t state = (uint64_t) round;
+    struct tune_record *records;
     char name[TUNE_FUNCTION_NAME];
     int rc = 0;
 
     tune_engine_change_seats(contest->engine);
-    shuffle(order, count, round);
+    /* The same on all ranks: a call finds caches and ranks as the one before has left them. */
+    tool_shuffle(order, count, &state);
     for (long k = 0; k < count; ++k) {
         const long i = order[k];
 
@@ -421,6 +411,9 @@ int tune_contest_round(struct tune_contest *contest, int round)
     }
     free(turns);
     free(order);
+    records = tune_contest_records(contest);
+    contest->spent += tune_judge_cost(records, count);
+    free(records);
     return rc;
 }
 

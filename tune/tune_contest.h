@@ -33,7 +33,8 @@ struct tune_contest {
     enum tune_clock clock;               /**< that decides; TUNE_CLOCK_COUNT: both */
     struct tune_contestant *contestants; /**< [count]; the first is the fallback */
     long count;
-    long own; /**< which of them is what HAN chooses by itself; -1: that is not there */
+    long own;     /**< which of them is what HAN chooses by itself; -1: that is not there */
+    double spent; /**< seconds that the rounds have taken, about */
 };
 
 /** Ends the job where memory is not there on a rank, for the others would wait for it. */

@@ -35,7 +35,7 @@ enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
  * this together: what takes long is disturbed the less. Those of short calls go on, for where ranks share cores each
  * round is as they happen to sit in it.
  */
-enum { LAST_ROUNDS = 6, MOST_LAST_ROUNDS = 24 };
+enum { LAST_ROUNDS = 6 };
 #define LAST_SECONDS 1.0
 
 /* Who was no more behind than so many times as far as the best is its rival in the last rounds, where it is quick. */
@@ -176,7 +176,6 @@ static void begin_stage(struct race *race, enum stage stage)
 /* Rounds, until more of them tell nothing. */
 static int hold(struct race *race, struct tune_contest *contest)
 {
-    double spent = 0; /* seconds */
     bool over = false;
     int rc = 0;
 
@@ -189,10 +188,9 @@ static int hold(struct race *race, struct tune_contest *contest)
         tune_contest_take(contest, records);
         rc = tune_contest_round(contest, round);
         records = tune_contest_records(contest);
-        spent += tune_judge_cost(records, contest->count);
         tune_judge_drop(records, contest->count, false);
         over = round + 1 >= race->way->least
-               && ((BRIEF_SECONDS <= spent && tune_judge_is_over(records, contest->count)) || is_late(race));
+               && ((BRIEF_SECONDS <= contest->spent && tune_judge_is_over(records, contest->count)) || is_late(race));
         tune_contest_take(contest, records);
     }
     return rc;
@@ -532,8 +530,7 @@ static bool is_near(const struct tune_choice *choice)
 struct last {
     struct tune_contest contest;
     struct tune_choice *choice;
-    long best;    /* its place */
-    double spent; /* seconds */
+    long best; /* its place */
 };
 
 static void open_last(const struct race *race, struct tune_choice *choice, struct last *last)
@@ -559,19 +556,13 @@ static void open_last(const struct race *race, struct tune_choice *choice, struc
 static int hold_round(struct race *race, struct last *last, int round)
 {
     struct tune_contest *contest = &last->contest;
-    struct tune_record *records;
-    int rc;
 
-    if ((round >= race->way->least && LAST_SECONDS <= last->spent)
-        || (round >= LAST_ROUNDS && TUNE_QUICK_SECONDS <= last->spent)) {
+    if ((round >= race->way->least && LAST_SECONDS <= contest->spent)
+        || (round >= LAST_ROUNDS && TUNE_QUICK_SECONDS <= contest->spent)) {
         return 0;
     }
     tell(race, contest);
-    rc = tune_contest_round(contest, round);
-    records = tune_contest_records(contest);
-    last->spent += tune_judge_cost(records, contest->count);
-    free(records);
-    return rc;
+    return tune_contest_round(contest, round);
 }
 
 static void decide_last(const struct last *last)
@@ -613,7 +604,7 @@ static int hold_last(struct race *race, enum stage stage)
             open_last(race, &race->choices[place], &all[count++]);
         }
     }
-    for (int round = 0; round < MOST_LAST_ROUNDS && 0 == rc && !over; ++round) {
+    for (int round = 0; round < TUNE_QUICK_TIMES * LAST_ROUNDS && 0 == rc && !over; ++round) {
         for (long i = 0; i < count && 0 == rc; ++i) {
             race->done = fmin(1, (double) (round * count + i) / (double) (LAST_ROUNDS * count));
             rc = hold_round(race, &all[i], round);
