@@ -19,6 +19,7 @@
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_memory.h"
+#include "han_seats.h"
 #include "han_start.h"
 
 #include <stdbool.h>
@@ -29,10 +30,10 @@
 
 enum { TAG_START = 1, TAG_ANSWER, TAG_ROWS };
 enum { ROWS_OF_RANK = 4, GUARD = 64, GUARD_BYTE = 0xA5, ELEMENT = 4 };
-enum { MOST_VERTICES = 1 << 28, MOST_ROWS = 1 << 20, MOST_REPETITIONS = 1000 };
+enum { MOST_VERTICES = 1 << 28, MOST_ROWS = 1 << 20, MOST_REPETITIONS = 1000, MOST_SEED = 1 << 20 };
 
 static struct {
-    long vertices, rows, iterations, repetitions; /* rows and iterations 0: not said */
+    long vertices, rows, iterations, repetitions, seed; /* rows and iterations 0: not said */
     int type;
     bool check, csv, help;
 } given = { .vertices = 16384, .repetitions = 1, .check = true };
@@ -172,7 +173,8 @@ struct answer {
 };
 enum { ANSWER_DOUBLES = sizeof(struct answer) / sizeof(double) };
 
-static struct answer solve(const struct rows *own, unsigned char *row_received, struct start *start)
+static struct answer solve(const struct rows *own, unsigned char *row_received, struct start *start,
+                           struct seats *seats)
 {
     struct answer answer = { 0.0, 0.0, 0.0 };
     double begin, before;
@@ -184,6 +186,9 @@ static struct answer solve(const struct rows *own, unsigned char *row_received, 
         const int root = (int) (k % ranks);
         void *row = root == rank ? row_at(own, k / ranks) : row_received;
 
+        if (0 == root) {
+            seats_change(seats);
+        }
         before = start_clock();
         MPI_Bcast(row, (int) given.vertices, types[given.type].type, root, MPI_COMM_WORLD);
         answer.communication += start_clock() - before;
@@ -262,6 +267,7 @@ static bool run(void)
 {
     struct rows own;
     struct start start;
+    struct seats seats;
     unsigned char *row_received = memory_for("rows", row_bytes() + GUARD);
     uint64_t *digests, *expected = NULL;
     bool right = true;
@@ -281,8 +287,12 @@ static bool run(void)
         MPI_Bcast(row_received, (int) given.vertices, types[given.type].type, root, MPI_COMM_WORLD);
     }
     start_open(&start, MPI_COMM_WORLD, TAG_START);
+    if (0 != seats_open(&seats, MPI_COMM_WORLD, TAG_START, (uint64_t) given.seed)) {
+        tune_complain("no memory for %d ranks", ranks);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     for (long i = 0; i < given.repetitions; ++i) {
-        const struct answer answer = solve(&own, row_received, &start);
+        const struct answer answer = solve(&own, row_received, &start, &seats);
         const struct result result = collect(&own, answer, digests, expected);
 
         if (0 == rank) {
@@ -290,6 +300,7 @@ static bool run(void)
             right = right && 0 == result.wrong;
         }
     }
+    seats_close(&seats);
     free(expected);
     free(digests);
     free(own.first);
@@ -299,13 +310,14 @@ static bool run(void)
 
 /* -- options -- */
 
-enum { VERTICES = TUNE_OPTION, ROWS, ITERATIONS, TYPE, REPETITIONS, NO_CHECK, CSV, HELP };
+enum { VERTICES = TUNE_OPTION, ROWS, ITERATIONS, TYPE, REPETITIONS, SEED, NO_CHECK, CSV, HELP };
 
 static const struct option options[] = { { "vertices", required_argument, NULL, VERTICES },
                                          { "rows", required_argument, NULL, ROWS },
                                          { "iterations", required_argument, NULL, ITERATIONS },
                                          { "type", required_argument, NULL, TYPE },
                                          { "repetitions", required_argument, NULL, REPETITIONS },
+                                         { "seed", required_argument, NULL, SEED },
                                          { "no-check", no_argument, NULL, NO_CHECK },
                                          { "csv", no_argument, NULL, CSV },
                                          { "help", no_argument, NULL, HELP },
@@ -315,7 +327,8 @@ static const char *const accepted[] = { [VERTICES] = "a number from 1 to 256M; K
                                         [ROWS] = "a number from 1 to 1048576",
                                         [ITERATIONS] = "a number from 1 to 1048576",
                                         [TYPE] = "int or float",
-                                        [REPETITIONS] = "a number from 1 to 1000" };
+                                        [REPETITIONS] = "a number from 1 to 1000",
+                                        [SEED] = "a number from 0 to 1048576" };
 
 static bool take_option(void *context, int number, const char *text)
 {
@@ -338,6 +351,8 @@ static bool take_option(void *context, int number, const char *text)
         return 0 <= given.type;
     case REPETITIONS:
         return tune_get_number(text, 1, MOST_REPETITIONS, &given.repetitions);
+    case SEED:
+        return tune_get_number(text, 0, MOST_SEED, &given.seed);
     case NO_CHECK:
         given.check = false;
         return true;
@@ -378,6 +393,9 @@ static void help(void)
         "  --iterations N    each broadcasts a row, the first ones (default: all rows)\n"
         "  --type int|float  of an element (default int)\n"
         "  --repetitions N   (default 1)\n"
+        "  --seed N          of the lot by which ranks that share cores are put on other ones, whenever each has had "
+        "its\n"
+        "                    turn (default 0)\n"
         "  --no-check        without the sequential run that tells what must come out; rank 0 needs memory for all\n"
         "                    rows for it\n"
         "  --csv             comma-separated\n"

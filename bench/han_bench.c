@@ -13,6 +13,8 @@
  * A collective is one row of a table: which side has how many blocks tells
  * what data to expect, so filling and checking are written once.
  *
+ * Ranks that share cores are moved between repetitions (han_seats.h): what a call takes depends on who shares which.
+ *
  * Clocks, noise levels and ways of segmenting are variants: a repetition measures
  * each of them, so that what the machine does meanwhile meets all alike.
  */
@@ -32,6 +34,7 @@
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_noise.h"
+#include "han_seats.h"
 #include "han_start.h"
 
 #define MAX_SIZES    256
@@ -50,6 +53,7 @@
 #define MOST_CALLS   1000000
 #define MOST_SECONDS 86400.0
 #define MOST_MEMORY  ((size_t) 1 << 40)
+#define SEATED       0.02          /* seconds for which ranks that share cores stay where they are */
 #define ROUNDING     0.99          /* a time below this part of the least possible one is wrong */
 
 enum { TAG_BARRIER = 1, TAG_CONTROL = 2, TAG_LEFT = 3 };
@@ -410,6 +414,8 @@ struct bench {
     int ranks;
     struct shape shape;
     struct start start;
+    struct seats seats;
+    double seated;     /* by all ranks' clock, the last time */
     int connected;     /* ranks have met, with each root */
     unsigned char *send_area, *recv_area;
     MPI_Request *requests;
@@ -1096,6 +1102,17 @@ static void name_variant(const struct bench *b, struct variant *v)
     }
 }
 
+/* Between two repetitions, where the ranks have sat for a while: all variants meet the same seats. */
+static void change_seats(struct bench *b)
+{
+    const double now = start_greatest(&b->start, start_clock());  /* the same on all ranks */
+
+    if (now - b->seated >= SEATED) {
+        b->seated = now;
+        seats_change(&b->seats);
+    }
+}
+
 /* Wrong values of all ranks, known at rank 0. */
 static long measure(struct bench *b, size_t bytes)
 {
@@ -1119,6 +1136,7 @@ static long measure(struct bench *b, size_t bytes)
         int order[MAX_VARIANTS];
 
         shuffle(b, b->offset + i, order);
+        change_seats(b);
         for (int k = 0; k < b->n_variants; ++k) {
             int v = order[k];
             times[v * pt.reps + i] = repetition(b, &pt, v, b->offset + i, is_checked(b, &pt, i));
@@ -1520,7 +1538,8 @@ static void print_help(void)
            "  -i N            repetitions per size (default: by size, within --max-time)\n"
            "  -x N            warm-up repetitions per size (default: by size)\n"
            "  -r ROOT         the root (default: every rank in turn)\n"
-           "  --offset N      number of the first repetition, to go on rotating the root\n"
+           "  --offset N      number of the first repetition, to go on rotating the root; the seed of the lot\n"
+           "                  by which ranks that share cores are put on other ones, again and again\n"
            "  --max-time S    seconds per size (default 3, none with -i); at least %d repetitions\n"
            "  --first         time the first call on a fresh duplicate of MPI_COMM_WORLD\n"
            "  --calls LIST    so many calls in a row, such as 1,20; a repetition is their mean, 0 stands\n"
@@ -1651,6 +1670,10 @@ static int run_all(struct bench *b)
     }
     find_nodes(b);
     start_open(&b->start, MPI_COMM_WORLD, TAG_BARRIER);
+    if (0 != seats_open(&b->seats, MPI_COMM_WORLD, TAG_BARRIER, mix((uint64_t) b->offset))) {
+        fprintf(stderr, "han_bench: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, EXIT_USAGE);
+    }
     b->requests = allocate(MAX_SEGMENTS * sizeof(*b->requests));
     if (b->n_noises > 0 && 0 != noise_start(mix(mix((uint64_t) b->rank) + (uint64_t) b->offset))) {
         fprintf(stderr, "han_bench: no timer for --noise: %s\n", strerror(errno));
@@ -1676,6 +1699,7 @@ static int run_all(struct bench *b)
     free(b->shape.node_of);
     free(b->shape.ppn);
     free(b->requests);
+    seats_close(&b->seats);
     return agree(b, 0 == measured ? EXIT_USAGE : wrong || b->unwritten ? EXIT_WRONG : EXIT_OK);
 }
 

@@ -9,13 +9,15 @@
  * them in between: each to a core drawn by lot, as many to each core.  They are not bound there: the system may move
  * them, as in any job.  Nothing is done where there is a core for each rank.
  *
- * Included by one source file of a program: tune/tune_engine.c.
+ * All exchange is point-to-point: the collectives are what is measured.
+ *
+ * Included by one source file of a program: bench/han_asp.c, bench/han_bench.c, tune/tune_engine.c.
  */
 #ifndef HAN_SEATS_H
 #define HAN_SEATS_H
 
-#include "common/coll_processors.h"
-#include "common/tool_shuffle.h"
+#include "../common/coll_processors.h"
+#include "../common/tool_shuffle.h"
 #include "han_start.h"
 
 #include <stdlib.h>
@@ -34,36 +36,35 @@ struct seats_place {
     uint64_t processors[COLL_PROCESSOR_WORDS];
 };
 
-/* Collective. @returns 0; -1, on all ranks, where memory is short on one */
-static int seats_open(struct seats *seats, MPI_Comm comm)
+/* Collective; with messages of a tag. Another seed draws other seats; all ranks have the same. @returns 0; -1, on all ranks, where memory is short on one */
+static int seats_open(struct seats *seats, MPI_Comm comm, int tag, uint64_t seed)
 {
-    int rank, size, good, count;
-    struct seats_place mine, *places;
+    int rank, size, count, good = 1;
+    struct seats_place mine;
+    struct { struct seats_place place; int good; } met;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    *seats = (struct seats){ .order = calloc((size_t) size, sizeof(*seats->order)) };
-    places = calloc((size_t) size, sizeof(*places));
-    good = NULL != places && NULL != seats->order;
-    MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, comm);
-    if (!good) {
-        free(places);
-        return -1;
-    }
+    *seats = (struct seats){ .order = calloc((size_t) size, sizeof(*seats->order)), .draws = seed };
     start_boot_id(mine.boot);
     coll_processors_allowed(mine.processors);
     memcpy(seats->all, mine.processors, sizeof(seats->all));
-    MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, places, sizeof(mine), MPI_BYTE, comm);
-    for (int i = 0; i < size && '\0' != mine.boot[0]; ++i) {
-        const int alike = 0 == memcmp(&mine, &places[i], sizeof(mine));
+    memset(&met, 0, sizeof(met));
+    met.place = mine;
+    met.good = NULL != seats->order;
+    /* Each rank's place goes round. */
+    for (int behind = 0; behind < size; ++behind) {
+        const int alike = '\0' != mine.boot[0] && 0 == memcmp(&mine, &met.place, sizeof(mine));
 
-        seats->place += i < rank && alike;
+        good &= met.good;
         seats->ranks += alike;
+        seats->place += alike && 0 < behind && behind <= rank;
+        MPI_Sendrecv_replace(&met, sizeof(met), MPI_BYTE, (rank + 1) % size, tag, (rank - 1 + size) % size, tag, comm,
+                             MPI_STATUS_IGNORE);
     }
-    free(places);
     count = coll_processors_count(seats->all);
     seats->ranks = 2 > count || count >= seats->ranks ? 0 : seats->ranks;
-    return 0;
+    return good ? 0 : -1;
 }
 
 static void seats_close(struct seats *seats)
@@ -83,7 +84,7 @@ static int seats_processor(const uint64_t all[COLL_PROCESSOR_WORDS], long others
     }
 }
 
-/* All ranks call it as often as each other. */
+/* All ranks call it as often as each other. Who has moved finds cold caches, so it is for a round of calls, not for each. */
 static void seats_change(struct seats *seats)
 {
     uint64_t one[COLL_PROCESSOR_WORDS] = { 0 };

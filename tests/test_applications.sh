@@ -12,6 +12,8 @@ HERE=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
 readonly HERE
 # shellcheck source=tests/tap.sh
 . "$HERE/tap.sh"
+# shellcheck source=tests/seats.sh
+. "$HERE/seats.sh"
 
 tmp=$(mktemp -d)
 trap 'rm -rf -- "$tmp"' EXIT
@@ -102,8 +104,16 @@ asp_tells_of_bytes_behind_a_row() {
     ((status == 1)) && [[ $(sed -n 2p "$tmp/out" | cut -d, -f9) == 1 ]]
 }
 
+asp_moves_ranks() {                 # whenever each has had its turn
+    seats_library "$tmp/seats.so" && job han_asp 4 -x LD_PRELOAD="$tmp/seats.so" -- --vertices 100 --rows 20 --repetitions 2 &&
+        seats_are_changed 4 10 10 "$tmp/err" && mv "$tmp/err" "$tmp/first" &&
+        job han_asp 4 -x LD_PRELOAD="$tmp/seats.so" -- --vertices 100 --rows 20 --repetitions 2 --seed 1 &&
+        seats_are_changed 4 10 10 "$tmp/err" && seats_differ "$tmp/first" "$tmp/err"
+}
+
 t_check 'han_asp finds the shortest paths, of int and of float, in all rows and in some' asp_finds_the_shortest_paths
 t_check 'han_asp has ranks without a row' more_ranks_than_rows
+t_check 'han_asp puts ranks that share cores on other ones, by a lot with a seed' asp_moves_ranks
 if make_wrong_broadcasts; then
     t_check 'han_asp tells of rows that a wrong broadcast has made wrong' asp_tells_of_wrong_rows
     t_check 'han_asp tells of a broadcast that writes behind its buffer' asp_tells_of_bytes_behind_a_row

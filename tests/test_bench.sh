@@ -14,6 +14,8 @@ trap 'exit 130' INT TERM
 
 # shellcheck source=tests/tap.sh
 . "$here/tap.sh"
+# shellcheck source=tests/seats.sh
+. "$here/seats.sh"
 t_notes=("$work/out" "$work/err")
 
 root_option=
@@ -152,6 +154,16 @@ test_late() {
         awk -F, '$5 > 0 && $5 < 150000 { short = 1 } END { exit !short }' "$work/samples"
 }
 t_check_all 'who leaves the barrier in front of a call late does not lengthen the call' test_late
+
+# All begin a tenth of a millisecond after the last one's arrival: 600 repetitions take six times 20 ms at least.
+test_seats() {
+    seats_library "$work/seats.so" 2>"$work/err" || return
+    t_run 4 -x "LD_PRELOAD=$work/seats.so" -- barrier --calls 1,2 -i 600 -x 0
+    [[ $code == 0 ]] && seats_are_changed 4 6 601 "$work/err" && mv "$work/err" "$work/first" &&
+        t_run 4 -x "LD_PRELOAD=$work/seats.so" -- barrier --calls 1,2 -i 600 -x 0 --offset 5
+    [[ $code == 0 ]] && seats_are_changed 4 6 601 "$work/err" && seats_differ "$work/first" "$work/err"
+}
+t_check 'ranks that share cores are put on other ones, again and again, by a lot with a seed' test_seats
 
 t_run 2 -- --sizes 8 -M 1K
 [[ $code == 2 ]] && grep -q 'left out' "$work/err"

@@ -14,6 +14,8 @@ readonly HERE
 . "$HERE/nodes.sh"
 # shellcheck source=tests/options.sh
 . "$HERE/options.sh"
+# shellcheck source=tests/seats.sh
+. "$HERE/seats.sh"
 
 usage() {
     cat <<'END'
@@ -823,28 +825,11 @@ all_submodules_are_timed() {
         }' "$tmp/table" || fail 'the table is not as it should be'
 }
 
-# In each round each rank is put on a core, as many on each, and let go; where each has one, nobody is moved.
-ranks_that_share_cores_are_moved() {
-    local cores
-    cores=$(nproc)
-    printf '%s\n' '#define _GNU_SOURCE' '#include <dlfcn.h>' '#include <sched.h>' '#include <stdio.h>' '#include <stdlib.h>' \
-        'int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask) {' \
-        '    int (*next)(pid_t, size_t, const cpu_set_t *) = (int (*)(pid_t, size_t, const cpu_set_t *)) dlsym(RTLD_NEXT, __func__);' \
-        '    if (512 == size) {  /* hwloc, at the start, has others */' \
-        '        int core = 0; while (!CPU_ISSET(core, mask)) { ++core; }' \
-        '        fprintf(stderr, "seat,%s,%d,%d\n", getenv("OMPI_COMM_WORLD_RANK"), CPU_COUNT(mask), core); }' \
-        '    return next(pid, size, mask); }' >"$tmp/seats.c"
-    mpicc -shared -fPIC -o "$tmp/seats.so" "$tmp/seats.c" -ldl
+ranks_that_share_cores_are_moved() { # in each round
+    seats_library "$tmp/seats.so"
     candidates -x "LD_PRELOAD=$tmp/seats.so" -- --collectives barrier --rounds 8 --quiet
     ((status == 0)) || fail "exit code $status"
-    grep -o 'seat,.*' "$tmp/out" | awk -F, -v cores="$cores" '
-        { if (++calls[$2] % 2) { on[(calls[$2] + 1) / 2, $4]++; bad += $3 != 1; where[$2] = where[$2] " " $4 } else bad += $3 != cores }
-        END {
-            if (cores < 2 || cores > 3) exit NR != 0
-            for (rank = 0; rank < 4; ++rank) bad += calls[rank] != 16
-            for (k in on) bad += on[k] > 2
-            exit bad || where[0] == where[1] || where[0] == where[2]
-        }' || fail 'the ranks are not moved as they should be'
+    seats_are_changed 4 8 8 "$tmp/out" || fail 'the ranks are not moved as they should be'
 }
 
 groups_are_measured_and_drawn() {

@@ -119,7 +119,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
         memset(engine->recv, 0, most_bytes);
         good = OMPI_SUCCESS == han->tune->prepare(han);
     }
-    good = all_agree(comm, good) && 0 == seats_open(&engine->seats, comm);
+    good = all_agree(comm, good) && 0 == seats_open(&engine->seats, comm, TAG, 0);
     if (!all_agree(comm, good)) {
         snprintf(why, TUNE_TEXT, "memory is short, or sub-communicators cannot be made");
         if (NULL != engine) {
