@@ -542,14 +542,15 @@ static struct cost usual_schedule(const struct call *call)
 }
 
 /* Whether there is little to choose. Each block of a gather or scatter comes to the root or leaves it once, whoever
- * sends it on; a scan is a chain; and what is short has the algorithms that are known. */
+ * sends it on; a scan is a chain; what is short has the algorithms that are known; and blocks of one length go on as
+ * they are, where those of an allgatherv are described by a datatype in each round. */
 static bool is_known(const struct call *call)
 {
     const mca_coll_han_collective_t collective = call->input->collective;
     const bool is_short = call->bytes <= call->machine->levels[HAN_UP].eager;
 
     return HAN_GATHER == collective || HAN_SCATTER == collective || mca_coll_han_is_scan(collective)
-           || (HAN_BLOCKING == call->input->form && is_short);
+           || (HAN_BLOCKING == call->input->form && (is_short || HAN_ALLGATHER == collective));
 }
 
 /*

@@ -4,6 +4,8 @@
 
 #include "unit.h"
 
+#include <stdlib.h>
+
 static mca_coll_han_machine_t machine_of(mca_coll_han_facts_t facts)
 {
     mca_coll_han_machine_t machine;
@@ -114,11 +116,30 @@ static void test_pasted(void **state)
     }
 }
 
+/* The one that tables of candidates in this folder are compared with. */
+static void test_virtual_cluster(void **state)
+{
+    const char *folder = getenv("srcdir");
+    const mca_coll_han_machine_t machine = machine_of((mca_coll_han_facts_t){
+        .trip = 28000000, .rate = 4467000000, .eager = { 4000, 65440 }, .cores = 2, .shared = true });
+    mca_coll_han_machine_t read;
+    mca_coll_han_text_error_t error;
+    char path[4096];
+
+    (void) state;
+    snprintf(path, sizeof(path), "%s/class.machine", NULL == folder ? "." : folder);
+    assert_int_equal(0, mca_coll_han_machine_read(&read, path, &error));
+    read.hash = machine.hash;
+    assert_memory_equal(&machine, &read, sizeof(machine));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links), cmocka_unit_test(test_facts),         cmocka_unit_test(test_fast_network),
-        cmocka_unit_test(test_alike), cmocka_unit_test(test_nothing_known), cmocka_unit_test(test_pasted),
+        cmocka_unit_test(test_links),           cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_fast_network),    cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_nothing_known),   cmocka_unit_test(test_pasted),
+        cmocka_unit_test(test_virtual_cluster),
     };
 
     return cmocka_run_group_tests_name("classes", tests, NULL, NULL);

@@ -275,14 +275,36 @@ static void test_exchange_in_pieces(void **state)
     machine.levels[up].rate = 0; /* then the processor limits, and be it one */
     machine.cores = 1;
     machine.shared = true;
-    pieces = mca_coll_han_message_work(&machine, up, 64 << 10, 0) + mca_coll_han_message_work(&machine, up, 0, 0);
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * pieces);
+    /* Of eight pieces at once seven are half the work, beside their bytes; answers are not. */
+    pieces = mca_coll_han_message_work(&machine, up, 64 << 10, 0) - 17000000 * 7 / 16
+             + mca_coll_han_message_work(&machine, up, 0, 0);
+    assert_in_range(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * (pieces - 1),
+                    3 * 2 * 4 * (pieces + 1));
     machine.levels[up].rendezvous = 1000000000; /* an answer is half of it */
-    pieces = mca_coll_han_message_work(&machine, up, 64 << 10, 0) + machine.levels[up].rendezvous / 2;
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * pieces);
+    pieces += machine.levels[up].rendezvous / 2 - mca_coll_han_message_work(&machine, up, 0, 0);
+    assert_in_range(mca_coll_han_predict(&machine, &input, &cut).row, 3 * 2 * 4 * (pieces - 1),
+                    3 * 2 * 4 * (pieces + 1));
     /* What is not longer goes whole. */
     assert_int_equal(times_of(ALONE, input_of(HAN_ALLTOALL, 3, 1, 64 << 10), cut).row,
                      times_of(ALONE, input_of(HAN_ALLTOALL, 3, 1, 64 << 10), whole).row);
+}
+
+/* Who shares a core finds what several have sent: of three messages at once two are half the work. */
+static void test_messages_that_are_found_together(void **state)
+{
+    const mca_coll_han_input_t input = input_of(HAN_ALLTOALL, 4, 1, 8);
+    const mca_coll_han_params_t exchange = { .algorithm = HAN_EXCHANGE };
+    mca_coll_han_machine_t machine = unit_machine(ALONE);
+    uint64_t work;
+
+    (void) state;
+    machine.levels[HAN_UP].copy = 0;
+    work = mca_coll_han_message_work(&machine, HAN_UP, 8, 0);
+    machine.shared = true;
+    machine.cores = 4;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row, 3 * work);
+    machine.cores = 1;
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row, 4 * 3 * (work - 5666667)); /* a third of 17 us */
 }
 
 static void test_root_sends_to_all_or_to_one(void **state)
@@ -921,7 +943,8 @@ static void test_scattered_ranks_of_the_fallback(void **state)
     }
 }
 
-/* What is short counts as it is, what is longer than the eager limit a third more, unless blocks only come and go. */
+/* What is short counts as it is, what is longer than the eager limit a third more, unless blocks only come and go, or
+ * go on as they are. */
 static void test_what_is_known_of_the_fallback(void **state)
 {
     const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK };
@@ -936,6 +959,8 @@ static void test_what_is_known_of_the_fallback(void **state)
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 1024), fallback).single, 127000000);
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 2, 1, 65 << 10), fallback).single, asked + asked / 3);
     assert_int_equal(times_of(ALONE, input_of(HAN_SCATTER, 2, 1, 65 << 10), fallback).single, asked);
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLGATHERV, 2, 1, 65 << 10), fallback).single,
+                     times_of(ALONE, input_of(HAN_ALLGATHER, 2, 1, 65 << 10), fallback).single * 4 / 3);
     /* Who has three children serves the last one 17 us after the first one, in each of two rounds. */
     assert_int_equal(times_of(ALONE, input_of(HAN_BCAST, 16, 1, 0), fallback).single, 2 * (27000000 + 17000000));
     assert_int_equal(times_of(ALONE, input_of(HAN_SCAN, 2, 1, 0), fallback).row, 8500000);
@@ -1205,6 +1230,7 @@ int main(void)
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_exchange_in_pieces),
+        cmocka_unit_test(test_messages_that_are_found_together),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_shapes_of_trees),
         cmocka_unit_test(test_a_link_has_what_is_asked_for_behind_what_goes_on),
