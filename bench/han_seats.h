@@ -36,7 +36,11 @@ struct seats_place {
     uint64_t processors[COLL_PROCESSOR_WORDS];
 };
 
-/* Collective; with messages of a tag. Another seed draws other seats; all ranks have the same. @returns 0; -1, on all ranks, where memory is short on one */
+/*
+ * Collective; with messages of a tag. Another seed, all ranks' own, draws other seats.
+ *
+ * @returns 0; -1, on all ranks, where memory is short on one
+ */
 static int seats_open(struct seats *seats, MPI_Comm comm, int tag, uint64_t seed)
 {
     int rank, size, count, good = 1;
@@ -84,7 +88,7 @@ static int seats_processor(const uint64_t all[COLL_PROCESSOR_WORDS], long others
     }
 }
 
-/* All ranks call it as often as each other. Who has moved finds cold caches, so it is for a round of calls, not for each. */
+/* All ranks call it as often as each other. Who has moved finds cold caches: it is for a round of calls, not for each. */
 static void seats_change(struct seats *seats)
 {
     uint64_t one[COLL_PROCESSOR_WORDS] = { 0 };
