@@ -543,7 +543,7 @@ static struct cost usual_schedule(const struct call *call)
 
 /* Whether there is little to choose. Each block of a gather or scatter comes to the root or leaves it once, whoever
  * sends it on; a scan is a chain; what is short has the algorithms that are known; and blocks of one length go on as
- * they are, where those of an allgatherv are described by a datatype in each round. */
+ * they are, where an allgatherv, but by the ring, describes them by a datatype in each round. */
 static bool is_known(const struct call *call)
 {
     const mca_coll_han_collective_t collective = call->input->collective;

@@ -29,8 +29,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../common/tool_sort.h"
 #include "../common/tool_leave.h"
+#include "../common/tool_shuffle.h"
+#include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_noise.h"
@@ -1058,21 +1059,6 @@ static void report(struct bench *b, const struct point *pt, int v, double *times
     print_row(b, pt, v, 0.5 * (times[(n - 1) / 2] + times[n / 2]), times[0]);
 }
 
-/* The order of the variants, another one in each repetition, the same on all ranks: a call finds caches, and ranks more or
- * less late, as the one before has left them. */
-static void shuffle(const struct bench *b, int rep, int *order)
-{
-    uint64_t random = mix((uint64_t) rep);
-
-    for (int i = 0; i < b->n_variants; ++i) {
-        int j = (int) (random % (uint64_t) (i + 1));
-
-        order[i] = order[j];
-        order[j] = i;
-        random = mix(random);
-    }
-}
-
 static void name_variant(const struct bench *b, struct variant *v)
 {
     char calls_text[24] = "", noise_text[24] = "", way_text[32] = "";
@@ -1133,12 +1119,14 @@ static long measure(struct bench *b, size_t bytes)
     warm_up(b, &pt, warmup);
     times = allocate((size_t) pt.reps * (size_t) b->n_variants * sizeof(*times));
     for (int i = 0; i < pt.reps; ++i) {
-        int order[MAX_VARIANTS];
+        long order[MAX_VARIANTS];
+        uint64_t state = mix((uint64_t) (b->offset + i));
 
-        shuffle(b, b->offset + i, order);
+        /* The same on all ranks: a call finds caches, and ranks more or less late, as the one before has left them. */
+        tool_shuffle(order, b->n_variants, &state);
         change_seats(b);
         for (int k = 0; k < b->n_variants; ++k) {
-            int v = order[k];
+            const int v = (int) order[k];
             times[v * pt.reps + i] = repetition(b, &pt, v, b->offset + i, is_checked(b, &pt, i));
         }
     }
