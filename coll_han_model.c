@@ -589,10 +589,28 @@ static struct cost scanned(const struct call *call)
     return cost;
 }
 
+/*
+ * Blocks that pass through a leader. A root for which those of a node do not lie side by side walks through all of them
+ * once more.
+ */
+static struct cost through_leaders(const struct call *call)
+{
+    const uint64_t node = times(call->ppn, call->bytes), others = call->nodes - 1, away = times(others, node);
+    const uint64_t copy = call->machine->copy;
+    const uint64_t walk = call->input->in_order ? 0 : of_bytes(away, walk_through(call, away));
+    const struct cost inside = ADAPT_TREE_LINEAR == low_tree(call) ? with_leader(call, call->bytes, 0)
+                                                                   : along_binomial(call, HAN_LOW, call->bytes, 0);
+    const struct cost between = ADAPT_TREE_LINEAR == call->tree
+                                    ? messages(call, HAN_UP, node, copy, others, others, 1, others)
+                                    : along_binomial(call, HAN_UP, node, copy);
+
+    return both(both(inside, between), (struct cost){ .path = walk, .work = walk, .rank = walk });
+}
+
 static struct cost with_leaders(const struct call *call)
 {
     const uint64_t copy = call->machine->copy, reduce = call->machine->reduce, bytes = call->bytes;
-    const uint64_t all = times(call->ranks, bytes), node = times(call->ppn, bytes), others = call->nodes - 1;
+    const uint64_t all = times(call->ranks, bytes), node = times(call->ppn, bytes);
     struct cost cost;
 
     switch (call->input->collective) {
@@ -624,12 +642,8 @@ static struct cost with_leaders(const struct call *call)
         cost = both(cost, with_leader(call, all, walk));
         return with_memory(call, cost, times(4 * call->ppn, all), call->nodes);
     }
-    default: /* gather, scatter: in the nodes, and along the leaders' tree */
-        cost = ADAPT_TREE_LINEAR == low_tree(call) ? with_leader(call, bytes, 0)
-                                                   : along_binomial(call, HAN_LOW, bytes, 0);
-        return both(cost, ADAPT_TREE_LINEAR == call->tree
-                              ? messages(call, HAN_UP, node, copy, others, others, 1, others)
-                              : along_binomial(call, HAN_UP, node, copy));
+    default: /* gather, scatter */
+        return through_leaders(call);
     }
 }
 

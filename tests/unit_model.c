@@ -304,7 +304,8 @@ static void test_messages_that_are_found_together(void **state)
     machine.cores = 4;
     assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row, 3 * work);
     machine.cores = 1;
-    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row, 4 * 3 * (work - 5666667)); /* a third of 17 us */
+    assert_int_equal(mca_coll_han_predict(&machine, &input, &exchange).row,
+                     4 * 3 * (work - 5666667)); /* a third of 17 us */
 }
 
 static void test_root_sends_to_all_or_to_one(void **state)
@@ -1002,6 +1003,23 @@ static void test_blocks_along_a_tree(void **state)
     assert_int_equal(times_of(ALONE, blocks, binomial).row, 7 * 100000000);
 }
 
+/* Where the blocks of a node do not lie side by side, the root copies what is for other nodes once more. */
+static void test_blocks_in_pieces(void **state)
+{
+    const mca_coll_adapt_tree_kind_t trees[] = { ADAPT_TREE_LINEAR, ADAPT_TREE_BINOMIAL };
+    const mca_coll_han_collective_t collectives[] = { HAN_GATHER, HAN_SCATTER };
+
+    (void) state;
+    for (int i = 0; i < 4; ++i) {
+        const mca_coll_han_params_t leaders = { .algorithm = HAN_LEADERS, .ibalg = trees[i % 2] };
+        mca_coll_han_input_t blocks = input_of(collectives[i / 2], 4, 2, 1024);
+        const uint64_t consecutive = times_of(ALONE, blocks, leaders).single;
+
+        blocks.in_order = false;
+        assert_int_equal(times_of(ALONE, blocks, leaders).single, consecutive + 3 * 2 * 1000000);
+    }
+}
+
 /* Sixteen ranks: two rounds of three children each, or four messages one behind another; linear where that is asked
  * for. */
 static void test_tree_of_a_large_node(void **state)
@@ -1253,6 +1271,7 @@ int main(void)
         cmocka_unit_test(test_scattered_ranks_of_the_fallback),
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
+        cmocka_unit_test(test_blocks_in_pieces),
         cmocka_unit_test(test_tree_of_a_large_node),
         cmocka_unit_test(test_tree_of_the_fallback),
         cmocka_unit_test(test_scans_by_leaders_wait_in_nodes),
