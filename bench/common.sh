@@ -444,6 +444,15 @@ fault_of() {                        # fault_of SET COLLECTIVE
     fi
 }
 
+# What the components say of options that they do not know, or of files that they cannot use: the set is not what was
+# meant.
+tell_complaints() {                 # tell_complaints SET
+    local line
+    while IFS= read -r line; do
+        say "set '$1': $line"
+    done < <(grep -oE 'coll:(han|adapt|solo): .*; accepted: .*' "$work/err" | sort -u)
+}
+
 probe_sets() {
     local name collective fault
     running=()
@@ -458,6 +467,7 @@ probe_sets() {
         if [[ -n $fault ]]; then
             say "set '$name' cannot be run and is left out ($fault)"
         else
+            tell_complaints "$name"
             running+=("$name")
             n_sizes=$(awk -F, 'NR > 1 && !seen[$1, $2]++ { ++n } END { print n + 0 }' "$work/out")
         fi

@@ -261,6 +261,12 @@ t_compare --rounds 1 --sizes 1K --sets tuned --set 'gone=--mca coll nosuch' --ou
 [[ $code == 0 ]] && grep -q "set 'gone' cannot be run" "$work/err"
 t_result $? 'compare leaves out a set that cannot be run, and says so'
 
+printf '#!/bin/sh\necho "[here:1] coll:han: coll_han_x is not used; accepted: others" >&2\nexec "%s" "$@"\n' "$bench" >"$work/odd"
+chmod 755 "$work/odd"
+bench=$work/odd t_compare --rounds 1 --sizes 1K --sets tuned --set 'odd=@tuned' --ours tuned
+[[ $code == 0 && $(grep -c "set 'odd': coll:han: coll_han_x is not used; accepted: others" "$work/err") == 1 ]]
+t_result $? 'compare tells once what a component says of the options of a set'
+
 if [[ -e $work/flip.so ]]; then
     t_compare --rounds 1 --sizes 64K --sets tuned --set "bad=@tuned -x LD_PRELOAD=$work/flip.so" --ours tuned \
         --min-speedup 100@64K
