@@ -9,6 +9,8 @@
 
 #include "coll_han_model.h"
 
+#include "coll_adapt/coll_adapt_memory.h"
+
 /* Numbers that grow with ranks times bytes: more than fits is as much as fits. */
 static inline uint64_t sum(uint64_t a, uint64_t b)
 {
@@ -180,6 +182,21 @@ static inline struct cost with_root(const struct call *call, uint64_t then)
 static inline struct cost with_all(const struct call *call)
 {
     return mca_coll_han_is_alltoall(call->input->collective) ? among_all(call, 1) : with_root(call, 0);
+}
+
+/*
+ * Memory for a call, of each of some ranks: above what ADAPT keeps between calls its pages are new, and cost about
+ * PAGES copies. What Open MPI's own components have from malloc() goes back to the system from about as many bytes on.
+ */
+static inline struct cost with_memory(const struct call *call, struct cost cost, uint64_t bytes, uint64_t ranks)
+{
+    enum { PAGES = 4 };
+    const uint64_t pages = ADAPT_MEMORY_KEPT < bytes ? of_bytes(bytes, PAGES * call->machine->copy) : 0;
+
+    cost.path = sum(cost.path, pages);
+    cost.work = sum(cost.work, times(ranks, pages));
+    cost.rank = sum(cost.rank, pages);
+    return cost;
 }
 
 /* ---- trees ---- */

@@ -6,8 +6,6 @@
  */
 #include "coll_han_costs.h"
 
-#include "coll_adapt/coll_adapt_memory.h"
-
 /* Bytes of a segment of a message; whole where segments are 0. */
 static uint64_t piece_of(uint64_t bytes, uint64_t segment)
 {
@@ -102,22 +100,6 @@ static struct cost among_leaders(const struct call *call, uint64_t bytes, uint64
     struct cost cost = messages(call, HAN_UP, bytes, then, times(call->nodes, others), 2 * others, 1, others);
 
     cost.link = meeting(call, cost.link);
-    return cost;
-}
-
-/*
- * Memory for a call, of each of some ranks: above what ADAPT keeps between calls its pages are new, and cost about
- * PAGES copies.
- */
-enum { PAGES = 4 };
-
-static struct cost with_memory(const struct call *call, struct cost cost, uint64_t bytes, uint64_t ranks)
-{
-    const uint64_t pages = ADAPT_MEMORY_KEPT < bytes ? of_bytes(bytes, PAGES * call->machine->copy) : 0;
-
-    cost.path = sum(cost.path, pages);
-    cost.work = sum(cost.work, times(ranks, pages));
-    cost.rank = sum(cost.rank, pages);
     return cost;
 }
 
@@ -243,6 +225,26 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     };
 }
 
+/* Bytes of the segments that a reduction receives from a child at a time, into memory of their own. */
+static uint64_t from_child(uint64_t bytes, uint64_t segment)
+{
+    enum { RECVS = 2 * HAN_SENDS }; /* mca_coll_han_how() */
+
+    return times(min(RECVS, pieces_of(bytes, segment)), piece_of(bytes, segment));
+}
+
+/* The same up the trees. */
+static struct cost up_trees(const struct call *call, const struct trees *trees, uint64_t bytes, uint64_t segment)
+{
+    const struct shape *leaders = &trees->up, *group = &trees->low;
+    const uint64_t children = max(max(leaders->root, leaders->inner) + group->root, group->inner);
+    const struct cost cost = along_trees(call, trees, bytes, segment, call->machine->reduce);
+
+    return 0 == children ? cost
+                         : with_memory(call, cost, times(children, from_child(bytes, segment)),
+                                       divide(trees->groups - 1 + trees->members, children));
+}
+
 static mca_coll_adapt_tree_kind_t low_tree(const struct call *call)
 {
     return mca_coll_han_low_tree(call->params, call->input->ppn);
@@ -278,15 +280,13 @@ static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t 
 /* A whole call: down the trees, up, or up and down. */
 static struct cost over_trees(const struct call *call, struct trees trees)
 {
-    const uint64_t reduce = call->machine->reduce;
-
     switch (call->input->collective) {
     case HAN_BCAST:
         return along_trees(call, &trees, call->bytes, call->segment, 0);
     case HAN_REDUCE:
-        return along_trees(call, &trees, call->bytes, call->segment, reduce);
+        return up_trees(call, &trees, call->bytes, call->segment);
     default:
-        return both(along_trees(call, &trees, call->bytes, call->segment, reduce),
+        return both(up_trees(call, &trees, call->bytes, call->segment),
                     along_trees(call, &trees, call->bytes, call->segment, 0));
     }
 }
@@ -296,7 +296,8 @@ static struct cost over_trees(const struct call *call, struct trees trees)
  * of the leaders' node in turn where there are lanes, else by the leaders; and each link carries what it must, but
  * waits where pieces go only when they have been asked for. Ranks and links have half of their work at the same time.
  * While the first tree is through, the others have their turn; of pipelines, in which all nodes send from the beginning
- * to the end, all are through at once, but not those of a ring, which reduces before it tells.
+ * to the end, all are through at once, but not those of a ring, which reduces before it tells. Who reduces has memory
+ * for what children of all trees send.
  *
  * bytes: of the message of each tree; wire: ps of the busiest link
  */
@@ -311,7 +312,7 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
     const uint64_t link = asked ? sum(wire, wire / 2) : pipelines ? wire : meeting(call, wire);
     const uint64_t rank = work / sharing, busiest = sum(max(rank, link), min(rank, link) / 2);
 
-    return (struct cost){
+    const struct cost cost = {
         .path = pipelines && HAN_RING != call->params->algorithm ? max(one.path, busiest)
                                                                  : sum(one.path, busiest - busiest / call->nodes),
         .hops = one.hops,
@@ -319,6 +320,11 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
         .rank = rank,
         .link = busiest,
     };
+    const uint64_t received = times(times(count, call->ranks - 1), from_child(bytes, call->segment));
+    const bool moves
+        = mca_coll_han_is_of_blocks(call->input->collective) && !mca_coll_han_goes_up(call->input->collective);
+
+    return moves ? cost : with_memory(call, cost, received / sharing, sharing);
 }
 
 /* ---- level by level ---- */
@@ -360,7 +366,8 @@ static struct cost inside_nodes(const struct call *call, uint64_t bytes, uint64_
 /* Between the leaders, by a component of its own. */
 static struct cost between_nodes(const struct call *call, uint64_t bytes, uint64_t then)
 {
-    struct cost cost = along_tree(call, bytes, 0, then, false);
+    const struct trees trees = trees_of_nodes(call, false);
+    struct cost cost = 0 < then ? up_trees(call, &trees, bytes, 0) : along_trees(call, &trees, bytes, 0, 0);
 
     cost.path = sum(cost.path, call->machine->step);
     cost.work = sum(cost.work, times(call->nodes, call->machine->step));

@@ -553,6 +553,16 @@ static bool is_known(const struct call *call)
            || (HAN_BLOCKING == call->input->form && (is_short || HAN_ALLGATHER == collective));
 }
 
+/* Of each rank, as far as it counts: to reduce what all blocks are, a whole message, and a block that comes. */
+static uint64_t memory_of(const struct call *call)
+{
+    const mca_coll_han_collective_t collective = call->input->collective;
+
+    return mca_coll_han_goes_up(collective) && mca_coll_han_is_of_blocks(collective)
+               ? times(call->ranks + 1, call->bytes)
+               : 0;
+}
+
 /*
  * Long messages go whole, and what was received is out of the caches when it goes on: that counts with a third more, as
  * messages that are asked for do where they meet at a link. So do schedules, the segments of which are not known.
@@ -567,5 +577,5 @@ struct cost mca_coll_han_cost_without(const struct call *call)
     if (mca_coll_han_is_alltoall(call->input->collective)) {
         return both_ways(call, call->bytes, cost);
     }
-    return is_known(call) ? cost : both(cost, third);
+    return with_memory(call, is_known(call) ? cost : both(cost, third), memory_of(call), call->ranks);
 }

@@ -653,6 +653,43 @@ static void test_calls_that_synchronise_do_not_overlap(void **state)
     assert_true(times.row < times.single);
 }
 
+/* What memory adds to a single call, in copies of a KiB: the difference to a machine that copies in no time. */
+static uint64_t kib_of_memory(mca_coll_han_input_t input, mca_coll_han_params_t params)
+{
+    mca_coll_han_machine_t machine = unit_machine(ALONE), free = machine;
+
+    free.copy = 0;
+    return (mca_coll_han_predict(&machine, &input, &params).single
+            - mca_coll_han_predict(&free, &input, &params).single)
+           / machine.copy;
+}
+
+/* Four ranks, each with a core: above 16 MB new pages cost four copies. A rank receives six segments of each child, a
+ * whole message of each, or, of reductions to each of them, one of three children of each tree. */
+static void test_memory_of_reductions(void **state)
+{
+    enum { MEGABYTE = 1 << 20, KIB = MEGABYTE / 1024 };
+    const mca_coll_han_input_t reduced = input_of(HAN_REDUCE, 4, 1, 6 * MEGABYTE),
+                               scattered = input_of(HAN_REDUCE_SCATTER, 4, 1, 6 * MEGABYTE),
+                               everywhere = input_of(HAN_ALLREDUCE, 4, 1, 24 * MEGABYTE),
+                               known = input_of(HAN_ALLGATHER, 4, 1, 6 * MEGABYTE);
+    const mca_coll_han_params_t fallback = { .algorithm = HAN_FALLBACK, .lanes = 1 },
+                                simple = { .algorithm = HAN_SIMPLE, .smod = HAN_TUNED, .iralg = ADAPT_TREE_LINEAR },
+                                ring = { .algorithm = HAN_RING, .ibalg = ADAPT_TREE_LINEAR, .lanes = 1 };
+
+    (void) state;
+    assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_LINEAR, 0)), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_LINEAR, MEGABYTE)), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_LINEAR, MEGABYTE / 2)), 0);
+    assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_BINOMIAL, 0)), 0);
+    assert_int_equal(kib_of_memory(reduced, simple), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(scattered, tree(ADAPT_TREE_BINOMIAL, 0)), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(scattered, fallback), 4 * 30 * KIB);
+    assert_int_equal(kib_of_memory(everywhere, ring), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(known, tree(ADAPT_TREE_LINEAR, 0)), 0);
+    assert_int_equal(kib_of_memory(known, fallback), 0);
+}
+
 /* ---- what holds on any machine ---- */
 
 static const char *const machines[] = {
@@ -1283,6 +1320,7 @@ int main(void)
         cmocka_unit_test(test_scans_by_leaders),
         cmocka_unit_test(test_what_meets_at_a_link),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
+        cmocka_unit_test(test_memory_of_reductions),
         cmocka_unit_test(test_more_bytes_take_no_less),
         cmocka_unit_test(test_most_bytes),
         cmocka_unit_test(test_pick),
