@@ -225,24 +225,33 @@ static struct cost along_trees(const struct call *call, const struct trees *tree
     };
 }
 
-/* Bytes of the segments that a reduction receives from a child at a time, into memory of their own. */
-static uint64_t from_child(uint64_t bytes, uint64_t segment)
+/* Bytes of as many segments, at most. */
+static uint64_t at_a_time(uint64_t segments, uint64_t bytes, uint64_t segment)
 {
-    enum { RECVS = 2 * HAN_SENDS }; /* mca_coll_han_how() */
-
-    return times(min(RECVS, pieces_of(bytes, segment)), piece_of(bytes, segment));
+    return times(min(segments, pieces_of(bytes, segment)), piece_of(bytes, segment));
 }
 
-/* The same up the trees. */
+/* Segments that a reduction receives from a child at a time, into memory of their own (mca_coll_han_how()). */
+enum { FROM_CHILD = 2 * HAN_SENDS };
+
+/* A rank that passes on what it has from so many children also has what it sends in memory of its own. */
+static uint64_t passed_on(uint64_t children, uint64_t bytes, uint64_t segment)
+{
+    return 0 < children
+               ? sum(times(children, at_a_time(FROM_CHILD, bytes, segment)), at_a_time(2 * FROM_CHILD, bytes, segment))
+               : 0;
+}
+
+/* A reduction up the trees. */
 static struct cost up_trees(const struct call *call, const struct trees *trees, uint64_t bytes, uint64_t segment)
 {
     const struct shape *leaders = &trees->up, *group = &trees->low;
-    const uint64_t children = max(max(leaders->root, leaders->inner) + group->root, group->inner);
+    const uint64_t root = leaders->root + group->root,
+                   inner = 1 < trees->groups ? max(leaders->inner + group->root, group->inner) : group->inner;
+    const uint64_t memory = max(times(root, at_a_time(FROM_CHILD, bytes, segment)), passed_on(inner, bytes, segment));
     const struct cost cost = along_trees(call, trees, bytes, segment, call->machine->reduce);
 
-    return 0 == children ? cost
-                         : with_memory(call, cost, times(children, from_child(bytes, segment)),
-                                       divide(trees->groups - 1 + trees->members, children));
+    return 0 == root ? cost : with_memory(call, cost, memory, divide(trees->groups - 1 + trees->members, root));
 }
 
 static mca_coll_adapt_tree_kind_t low_tree(const struct call *call)
@@ -320,7 +329,7 @@ static struct cost along_many(const struct call *call, struct cost one, uint64_t
         .rank = rank,
         .link = busiest,
     };
-    const uint64_t received = times(times(count, call->ranks - 1), from_child(bytes, call->segment));
+    const uint64_t received = times(times(count, call->ranks - 1), at_a_time(FROM_CHILD, bytes, call->segment));
     const bool moves
         = mca_coll_han_is_of_blocks(call->input->collective) && !mca_coll_han_goes_up(call->input->collective);
 

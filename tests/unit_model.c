@@ -665,11 +665,13 @@ static uint64_t kib_of_memory(mca_coll_han_input_t input, mca_coll_han_params_t 
 }
 
 /* Four ranks, each with a core: above 16 MB new pages cost four copies. A rank receives six segments of each child, a
- * whole message of each, or, of reductions to each of them, one of three children of each tree. */
+ * whole message of each, and has what it sends if it has a parent, too; or, of reductions to each of them, a message of
+ * three children of each tree. */
 static void test_memory_of_reductions(void **state)
 {
     enum { MEGABYTE = 1 << 20, KIB = MEGABYTE / 1024 };
     const mca_coll_han_input_t reduced = input_of(HAN_REDUCE, 4, 1, 6 * MEGABYTE),
+                               longer = input_of(HAN_REDUCE, 4, 1, 10 * MEGABYTE),
                                scattered = input_of(HAN_REDUCE_SCATTER, 4, 1, 6 * MEGABYTE),
                                everywhere = input_of(HAN_ALLREDUCE, 4, 1, 24 * MEGABYTE),
                                known = input_of(HAN_ALLGATHER, 4, 1, 6 * MEGABYTE);
@@ -683,6 +685,7 @@ static void test_memory_of_reductions(void **state)
     assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_LINEAR, MEGABYTE / 2)), 0);
     assert_int_equal(kib_of_memory(reduced, tree(ADAPT_TREE_BINOMIAL, 0)), 0);
     assert_int_equal(kib_of_memory(reduced, simple), 4 * 18 * KIB);
+    assert_int_equal(kib_of_memory(longer, tree(ADAPT_TREE_PIPELINE, 0)), 4 * 20 * KIB);
     assert_int_equal(kib_of_memory(scattered, tree(ADAPT_TREE_BINOMIAL, 0)), 4 * 18 * KIB);
     assert_int_equal(kib_of_memory(scattered, fallback), 4 * 30 * KIB);
     assert_int_equal(kib_of_memory(everywhere, ring), 4 * 18 * KIB);
