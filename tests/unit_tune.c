@@ -461,6 +461,31 @@ static bool has_nonblocking(const struct tune_fastest *race, size_t segment)
     return tune_fastest_has_nonblocking(race, &racer.params);
 }
 
+/* Of five candidates the second one has each other one before it in about a quarter of all rounds where it is not the
+ * first one, in the same rounds of many sizes of one function, and of all functions and few sizes. */
+static void neighbours_are_drawn_by_lot(void **state)
+{
+    enum { COUNT = 5, ROUNDS = 5, CALLS = 200 };
+    int before[2][COUNT] = { { 0 } };
+
+    (void) state;
+    for (int i = 0; i < 2 * CALLS * ROUNDS; ++i) {
+        const bool sizes = i % 2;
+        const int call = i / 2 % CALLS;
+        const struct tune_function function = tune_function_at(sizes ? 0 : call % TUNE_FUNCTION_COUNT);
+        long order[COUNT];
+
+        tune_order(function, (size_t) (sizes ? call : call / TUNE_FUNCTION_COUNT) * 1024, i / 2 / CALLS, order, COUNT);
+        for (int k = 1; k < COUNT; ++k) {
+            before[sizes][order[k - 1]] += 1 == order[k];
+        }
+    }
+    for (int i = 0; i < 2 * COUNT; ++i) {
+        assert_in_range(before[i / COUNT][i % COUNT], 1 == i % COUNT ? 0 : ROUNDS * CALLS / COUNT * 3 / 4,
+                        1 == i % COUNT ? 0 : ROUNDS * CALLS / COUNT * 5 / 4);
+    }
+}
+
 /* Whatever the order in which they come, and however many. */
 static void the_fastest_of_a_race_are_kept(void **state)
 {
@@ -498,7 +523,8 @@ static void who_is_far_behind_is_not_likely(void **state)
 static void the_race_of_the_nearest_size_counts(void **state)
 {
     const struct tune_function bcast = { HAN_BCAST, HAN_BLOCKING }, other = { HAN_BCAST, HAN_NONBLOCKING };
-    const struct tune_fastest races[] = { { .function = bcast, .bytes = 8 }, { .function = other, .bytes = 60 },
+    const struct tune_fastest races[] = { { .function = bcast, .bytes = 8 },
+                                          { .function = other, .bytes = 60 },
                                           { .function = bcast, .bytes = 512 } };
 
     (void) state;
@@ -1391,6 +1417,7 @@ int main(void)
         cmocka_unit_test(ways_are_the_same_where_all_parameters_are),
         cmocka_unit_test(the_foremost_beats_the_own_choice_where_anybody_does),
         cmocka_unit_test(each_may_be_slower_than_one_of_two),
+        cmocka_unit_test(neighbours_are_drawn_by_lot),
         cmocka_unit_test(the_fastest_of_a_race_are_kept),
         cmocka_unit_test(who_is_far_behind_is_not_likely),
         cmocka_unit_test(the_race_of_the_nearest_size_counts),

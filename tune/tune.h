@@ -196,6 +196,14 @@ bool tune_function_is(struct tune_function one, struct tune_function other);
 /** "bcast", "ibcast". Returns name. */
 const char *tune_function_name(struct tune_function function, char name[TUNE_FUNCTION_NAME]);
 
+/**
+ * Whose turn it is in a round: on all ranks the same, and for each function, size and round another order by lot, so
+ * that none has the same neighbours everywhere.
+ *
+ * @param order [count] gets the numbers from 0 on
+ */
+void tune_order(struct tune_function function, size_t bytes, int round, long *order, long count);
+
 /** The function of that name; false where there is none. */
 bool tune_function_find(const char *name, struct tune_function *function);
 

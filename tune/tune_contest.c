@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_contest.h"
 
-#include "common/tool_shuffle.h"
 #include "common/tool_version.h"
 
 #include <errno.h>
@@ -377,14 +376,13 @@ int tune_contest_round(struct tune_contest *contest, int round)
     const long count = contest->count;
     struct turns *turns = allocate(count, sizeof(*turns));
     long *order = allocate(count, sizeof(*order));
-    uint64_t state = (uint64_t) round;
     struct tune_record *records;
     char name[TUNE_FUNCTION_NAME];
     int rc = 0;
 
     tune_engine_change_seats(contest->engine);
-    /* The same on all ranks: a call finds caches and ranks as the one before has left them. */
-    tool_shuffle(order, count, &state);
+    /* A call finds caches and ranks as the one before has left them. */
+    tune_order(contest->function, contest->bytes, round, order, count);
     for (long k = 0; k < count; ++k) {
         const long i = order[k];
 

@@ -3,6 +3,8 @@
  * leave out (HAN paper, section III-C). */
 #include "tune.h"
 
+#include "common/tool_shuffle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,13 @@ struct tune_function tune_function_at(int place)
 {
     return (struct tune_function){ .collective = (mca_coll_han_collective_t) (place % HAN_COLLECTIVE_COUNT),
                                    .form = place < HAN_COLLECTIVE_COUNT ? HAN_BLOCKING : HAN_NONBLOCKING };
+}
+
+void tune_order(struct tune_function function, size_t bytes, int round, long *order, long count)
+{
+    uint64_t lot = ((uint64_t) bytes << 16) + ((uint64_t) tune_function_place(function) << 10) + (uint64_t) round;
+
+    tool_shuffle(order, count, &lot);
 }
 
 bool tune_function_is(struct tune_function one, struct tune_function other)
