@@ -279,9 +279,9 @@ static struct trees trees_of_lanes(const struct call *call)
     return trees;
 }
 
-static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then, bool below)
+static struct cost along_tree(const struct call *call, uint64_t bytes, uint64_t segment, uint64_t then)
 {
-    const struct trees trees = trees_of_nodes(call, below);
+    const struct trees trees = trees_of_nodes(call, true);
 
     return along_trees(call, &trees, bytes, segment, then);
 }
@@ -524,10 +524,9 @@ static struct cost with_tree(const struct call *call)
         return over_trees(call, trees_of_lanes(call));
     case HAN_REDUCE_SCATTER:
     case HAN_REDUCE_SCATTER_BLOCK:
-        return along_many(call, along_tree(call, bytes, call->segment, reduce, true), bytes, call->ranks,
-                          times(away, wire));
+        return along_many(call, along_tree(call, bytes, call->segment, reduce), bytes, call->ranks, times(away, wire));
     default:
-        return along_many(call, along_tree(call, bytes, call->segment, 0, true), bytes, call->ranks, times(away, wire));
+        return along_many(call, along_tree(call, bytes, call->segment, 0), bytes, call->ranks, times(away, wire));
     }
 }
 
@@ -550,8 +549,8 @@ static struct cost with_groups(const struct call *call)
 static struct cost with_ring(const struct call *call)
 {
     const uint64_t block = divide(call->bytes, call->nodes);
-    const struct cost one = both(along_tree(call, block, call->segment, call->machine->reduce, true),
-                                 along_tree(call, block, call->segment, 0, true));
+    const struct cost one = both(along_tree(call, block, call->segment, call->machine->reduce),
+                                 along_tree(call, block, call->segment, 0));
 
     return along_many(call, one, block, call->nodes,
                       times(2 * (call->nodes - 1), of_bytes(block, call->machine->levels[HAN_UP].rate)));

@@ -461,29 +461,45 @@ static bool has_nonblocking(const struct tune_fastest *race, size_t segment)
     return tune_fastest_has_nonblocking(race, &racer.params);
 }
 
-/* Of five candidates the second one has each other one before it in about a quarter of all rounds where it is not the
- * first one, in the same rounds of many sizes of one function, and of all functions and few sizes. */
-static void neighbours_are_drawn_by_lot(void **state)
+enum { IN_TURN = 5 };
+
+/* How often each of five is timed just before the second one, in five rounds of so many sizes. */
+static void count_before(struct tune_function function, size_t sizes, int before[IN_TURN])
 {
-    enum { COUNT = 5, ROUNDS = 5, CALLS = 200 };
-    int before[2][COUNT] = { { 0 } };
+    enum { ROUNDS = 5 };
 
-    (void) state;
-    for (int i = 0; i < 2 * CALLS * ROUNDS; ++i) {
-        const bool sizes = i % 2;
-        const int call = i / 2 % CALLS;
-        const struct tune_function function = tune_function_at(sizes ? 0 : call % TUNE_FUNCTION_COUNT);
-        long order[COUNT];
+    for (size_t size = 0; size < sizes; ++size) {
+        for (int round = 0; round < ROUNDS; ++round) {
+            long order[IN_TURN];
 
-        tune_order(function, (size_t) (sizes ? call : call / TUNE_FUNCTION_COUNT) * 1024, i / 2 / CALLS, order, COUNT);
-        for (int k = 1; k < COUNT; ++k) {
-            before[sizes][order[k - 1]] += 1 == order[k];
+            tune_order(function, size * 1024, round, order, IN_TURN);
+            for (int k = 1; k < IN_TURN; ++k) {
+                before[order[k - 1]] += 1 == order[k];
+            }
         }
     }
-    for (int i = 0; i < 2 * COUNT; ++i) {
-        assert_in_range(before[i / COUNT][i % COUNT], 1 == i % COUNT ? 0 : ROUNDS * CALLS / COUNT * 3 / 4,
-                        1 == i % COUNT ? 0 : ROUNDS * CALLS / COUNT * 5 / 4);
+}
+
+/* In a fifth of all rounds the second one is the first in turn; else each other one is as often before it. */
+static void are_as_often(const int before[IN_TURN], size_t calls)
+{
+    for (int i = 0; i < IN_TURN; ++i) {
+        assert_in_range(before[i], 1 == i ? 0 : calls * 3 / 4, 1 == i ? 0 : calls * 5 / 4);
     }
+}
+
+static void neighbours_are_drawn_by_lot(void **state)
+{
+    enum { SIZES = 200, FEW_SIZES = 7 };
+    int of_sizes[IN_TURN] = { 0 }, of_functions[IN_TURN] = { 0 };
+
+    (void) state;
+    count_before(tune_function_at(0), SIZES, of_sizes);
+    are_as_often(of_sizes, SIZES);
+    for (int place = 0; place < TUNE_FUNCTION_COUNT; ++place) {
+        count_before(tune_function_at(place), FEW_SIZES, of_functions);
+    }
+    are_as_often(of_functions, FEW_SIZES * TUNE_FUNCTION_COUNT);
 }
 
 /* Whatever the order in which they come, and however many. */
