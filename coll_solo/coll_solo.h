@@ -109,15 +109,15 @@ typedef struct mca_coll_solo_module_t {
     mca_coll_solo_state_t state;
     size_t calls; /**< so far, and KiB of their messages; from coll_solo_start on there is shared memory */
     mca_coll_solo_memory_t memory;
-    bool single_copy;        /**< all ranks may copy from and to all others */
-    double single_copy_cost; /**< measured; a memcpy's is 1; where it is crowded it is not known */
-    bool crowded;            /**< there are more ranks than processors for them */
-    int looks;               /**< at a flag before others get their turn, see coll_solo_wait.c */
-    int groups;              /**< 1: all ranks are in one, and the layout is flat */
-    int *group_of;           /**< [size] numbered as ranks meet them */
-    int *leaders;            /**< [groups] the lowest rank of each */
-    int leader;              /**< of this rank's group */
-    int *members;            /**< [member_count] the ranks of this rank's group */
+    bool single_copy;            /**< all ranks may copy from and to all others */
+    int64_t single_copy_percent; /**< measured, of a memcpy's time; where it is crowded it is not known */
+    bool crowded;                /**< there are more ranks than processors for them */
+    int looks;                   /**< at a flag before others get their turn, see coll_solo_wait.c */
+    int groups;                  /**< 1: all ranks are in one, and the layout is flat */
+    int *group_of;               /**< [size] numbered as ranks meet them */
+    int *leaders;                /**< [groups] the lowest rank of each */
+    int leader;                  /**< of this rank's group */
+    int *members;                /**< [member_count] the ranks of this rank's group */
     int member_count;
     int *relay_of;                  /**< [size] who of this group passes on what a rank of another has; -1: own group */
     int *relay_slot;                /**< [size] its place among those that this one passes on */

@@ -5,7 +5,7 @@
 enum { CROWDED = 1, CHEAP = 2, DEAR = 4, ROOMY = CHEAP | DEAR, ANYWHERE = CROWDED | ROOMY };
 
 /* Two memcpys at the same time, into shared memory and out of it, are better than what takes longer than one. */
-#define DEAR_COST 1.0
+enum { DEAR_PERCENT = 100 };
 
 /* Where, with how many ranks at least, from how many bytes on: how. */
 struct rule {
@@ -119,7 +119,7 @@ static void choose_ring(mca_coll_solo_module_t *module, mca_coll_solo_collective
 static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective,
                                           size_t bytes)
 {
-    const int where = module->crowded ? CROWDED : DEAR_COST < module->single_copy_cost ? DEAR : CHEAP;
+    const int where = module->crowded ? CROWDED : DEAR_PERCENT < module->single_copy_percent ? DEAR : CHEAP;
     mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
 
     for (const struct rule *rule = rules[collective]; 0 != rule->where; ++rule) {

@@ -190,7 +190,8 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module)
     if (0 > refused || 0 > copies[0]) {
         return 0 > refused ? refused : SOLO_NO_MEMORY;
     }
-    module->single_copy_cost = (double) copies[SINGLE_COPY] / copies[MEMCPY];
+    /* Rounded here, so that what is told is what decides. */
+    module->single_copy_percent = ((int64_t) copies[SINGLE_COPY] * 100 + copies[MEMCPY] / 2) / copies[MEMCPY];
     module->single_copy = module->size == refused;
     if (module->rank == refused) {
         SOLO_VERBOSE(1, "coll:solo: %s (cid %d), rank %d: no single copy (%s); large messages go through shared memory",
@@ -199,7 +200,8 @@ int mca_coll_solo_meet(mca_coll_solo_module_t *module)
         char price[64] = "more ranks than cores";
 
         if (!module->crowded) {
-            snprintf(price, sizeof(price), "which takes %.2f times as long as memcpy", module->single_copy_cost);
+            snprintf(price, sizeof(price), "which takes %.2f times as long as memcpy",
+                     (double) module->single_copy_percent / 100);
         }
         SOLO_VERBOSE(1, "coll:solo: %s (cid %d): %d ranks in %d group%s, %zu bytes of shared memory, single copy, %s",
                      module->comm->c_name, module->comm->c_contextid, module->size, module->groups,
