@@ -30,7 +30,7 @@
 
 enum { TAG_START = 1, TAG_ANSWER, TAG_ROWS };
 enum { ROWS_OF_RANK = 4, GUARD = 64, GUARD_BYTE = 0xA5, ELEMENT = 4 };
-enum { MOST_VERTICES = 1 << 28, MOST_ROWS = 1 << 20, MOST_REPETITIONS = 1000, MOST_SEED = 1 << 20 };
+enum { MOST_VERTICES = 1 << 28, MOST_ROWS = 1 << 20, MOST_REPETITIONS = 1000 };
 
 static struct {
     long vertices, rows, iterations, repetitions, seed; /* rows and iterations 0: not said */
@@ -328,7 +328,7 @@ static const char *const accepted[] = { [VERTICES] = "a number from 1 to 256M; K
                                         [ITERATIONS] = "a number from 1 to 1048576",
                                         [TYPE] = "int or float",
                                         [REPETITIONS] = "a number from 1 to 1000",
-                                        [SEED] = "a number from 0 to 1048576" };
+                                        [SEED] = TUNE_SEED_ACCEPTED };
 
 static bool take_option(void *context, int number, const char *text)
 {
@@ -352,7 +352,7 @@ static bool take_option(void *context, int number, const char *text)
     case REPETITIONS:
         return tune_get_number(text, 1, MOST_REPETITIONS, &given.repetitions);
     case SEED:
-        return tune_get_number(text, 0, MOST_SEED, &given.seed);
+        return tune_get_number(text, 0, TUNE_MOST_SEED, &given.seed);
     case NO_CHECK:
         given.check = false;
         return true;

@@ -28,7 +28,7 @@ t_notes=("$tmp/out" "$tmp/err" "$tmp/started")
 readonly TABLE="
 bench/asp        |  | --shapes 4;--rates ,;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--vertices 0;--rows 0;--iterations x;--type double;--repetitions 0;--max-slower x;--components /none;--program /none;--output /dev/null/x
 bench/board      |  | --shapes 4y4;--shapes 1x4;--shapes 4x4:core;--rates fast!;--rates 0mbit;--rounds 0;--time 0;--time x;--collectives Bcast;--collectives bcst;--sizes 8:x;--from /none;--against /none;--candidates /none;--components /none;--bench /none;--output /dev/null/x
-bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--only tree=x;--components /none;--program /none;--output /dev/null/x
+bench/candidates |  | --shapes 4;--rates ,;--rounds 0;--collectives bcst;--bytes 8:x;--only tree=x;--seed x;--components /none;--program /none;--output /dev/null/x
 bench/compare    |  | --nodes 0;--nodes x;--ppn 0;--ppn 4,;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective bcst;--sizes x;--sizes 0;--calls x;--prefer hann;--max-slower x;--min-speedup x;--components /none;--bench /none;--output /dev/null/x
 bench/inside     |  | --ranks 0;--ranks 1;--ranks x;--collectives bcst;--sizes x;--time 0;--max-slower x;--output /dev/null
 bench/noise      |  | --nodes 0;--ppn x;--map core;--rate fast;--cluster a/b;--sets tund;--set tuned;--ours hann;--rounds 0;--time 0;--collective alltoal;--bytes x;--noise x;--noise 5,10;--noise 0,5,5;--max-slowdown x;--max-slowdown gather=3;--rounds;--components /none;--bench /none;--output /dev/null/x
@@ -54,8 +54,8 @@ tests/fuzz.sh    |  | --seconds 0;--seconds x
 # The same of compiled programs, in the build folder.  Those that use MPI end before MPI_Init, which would fail here.  What
 # is wrong with files of han_tune is in test_tune.sh: it wants several nodes.
 readonly PROGRAMS="
-tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives iibcast;--mode task --collectives scan;--mode task --collectives ibcast;--clock none;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--time-limit 0;--time-limit 5d
-tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--rate a,b
+tune/han_tune       | --output none/x | --mode fast;--heuristics maybe;--collectives bcst;--collectives iibcast;--mode task --collectives scan;--mode task --collectives ibcast;--clock none;--bytes 4M-64K;--bytes 1;--bytes x-1M;--segments x;--segments 1M-16K;--inner x;--trees oak;--nodes x;--nodes 2,;--ppn 0;--repetitions 0-1;--precision 0;--precision x;--seed -1;--seed x;--time-limit 0;--time-limit 5d
+tune/han_candidates |  | --collectives bcst;--bytes 7;--bytes 8,,16;--bytes x;--rounds 0;--rounds x;--seed 1048577;--seed x;--rate a,b
 bench/han_bench     |  | --collective bcst;bcst;bcast,bcst;reduce,bcast,bcast
 bench/han_bench     | ibcast | --segments 0;--pipeline x;--sizes 4M --pipeline 8
 bench/han_bench     | bcast | --sizes x;--sizes 8,x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--calls 1,;--noise x;--noise 0,51;--noise 5x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket 5x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r x;reduce;-q

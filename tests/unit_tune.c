@@ -472,7 +472,7 @@ static void count_before(struct tune_function function, size_t sizes, int before
         for (int round = 0; round < ROUNDS; ++round) {
             long order[IN_TURN];
 
-            tune_order(function, size * 1024, round, order, IN_TURN);
+            tune_order(function, size * 1024, round, 0, order, IN_TURN);
             for (int k = 1; k < IN_TURN; ++k) {
                 before[order[k - 1]] += 1 == order[k];
             }
@@ -500,6 +500,26 @@ static void neighbours_are_drawn_by_lot(void **state)
         count_before(tune_function_at(place), FEW_SIZES, of_functions);
     }
     are_as_often(of_functions, FEW_SIZES * TUNE_FUNCTION_COUNT);
+}
+
+/* Of five there are 120 orders. */
+static void another_seed_draws_other_orders(void **state)
+{
+    enum { SIZES = 200, SEEDS = 3 };
+
+    (void) state;
+    for (long seed = 1; seed <= SEEDS; ++seed) {
+        int alike = 0;
+
+        for (size_t bytes = 0; bytes < SIZES; ++bytes) {
+            long one[IN_TURN], other[IN_TURN];
+
+            tune_order(tune_function_at(0), bytes, 0, 0, one, IN_TURN);
+            tune_order(tune_function_at(0), bytes, 0, seed, other, IN_TURN);
+            alike += 0 == memcmp(one, other, sizeof(one));
+        }
+        assert_in_range(alike, 0, SIZES / 20);
+    }
 }
 
 /* Whatever the order in which they come, and however many. */
@@ -1434,6 +1454,7 @@ int main(void)
         cmocka_unit_test(the_foremost_beats_the_own_choice_where_anybody_does),
         cmocka_unit_test(each_may_be_slower_than_one_of_two),
         cmocka_unit_test(neighbours_are_drawn_by_lot),
+        cmocka_unit_test(another_seed_draws_other_orders),
         cmocka_unit_test(the_fastest_of_a_race_are_kept),
         cmocka_unit_test(who_is_far_behind_is_not_likely),
         cmocka_unit_test(the_race_of_the_nearest_size_counts),

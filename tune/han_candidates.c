@@ -27,6 +27,7 @@ struct options {
     const char *only[MOST_ONLY]; /* of all candidates */
     int only_count;              /* 0: all */
     int rounds;
+    long seed;
     bool all_rounds;  /* nothing is dropped */
     bool all_submodules;
     const char *rate; /* what the table says of the links */
@@ -46,6 +47,7 @@ static const char usage[]
       "                       'groups ibalg=linear groups=8'; may be repeated; all are timed in all rounds\n"
       "  --rounds N           (5); what takes by both clocks five times as long as the best after a round (and 1 ms\n"
       "                       more), 1.5 times after two, then 1.25 times, is not timed again\n"
+      "  --seed N             of the lots by which candidates take turns, and ranks that share cores are moved (0)\n"
       "  --all-rounds         everything is timed in all rounds: an exhaustive search, for comparison\n"
       "  --all-submodules     of what goes level by level, libnbc beside adapt, and sm and basic beside solo and tuned\n"
       "  --rate TEXT          what the column \"rate\" is to say (none)\n"
@@ -102,13 +104,14 @@ static bool take_function(void *context, const char *word)
     return true;
 }
 
-enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ONLY, ROUNDS, ALL_ROUNDS, ALL_SUBMODULES, RATE, NO_HEADER, QUIET, HELP };
+enum option_id { COLLECTIVES = TUNE_OPTION, BYTES, ONLY, ROUNDS, SEED, ALL_ROUNDS, ALL_SUBMODULES, RATE, NO_HEADER, QUIET, HELP };
 
 static const struct option names[] = {
     { "collectives", required_argument, NULL, COLLECTIVES },
     { "bytes", required_argument, NULL, BYTES },
     { "only", required_argument, NULL, ONLY },
     { "rounds", required_argument, NULL, ROUNDS },
+    { "seed", required_argument, NULL, SEED },
     { "all-rounds", no_argument, NULL, ALL_ROUNDS },
     { "all-submodules", no_argument, NULL, ALL_SUBMODULES },
     { "rate", required_argument, NULL, RATE },
@@ -124,6 +127,7 @@ static const char *const accepted[] = {
     [BYTES] = "multiples of 4 from 4 on, with commas between them; K, M or G may follow",
     [ONLY] = "parameters, 256 times at most",
     [ROUNDS] = "a number from 1 to 1000",
+    [SEED] = TUNE_SEED_ACCEPTED,
     [RATE] = "a word without commas, such as 200mbit",
 };
 
@@ -150,6 +154,8 @@ static bool take_option(void *context, int id, const char *text)
         good = tune_get_number(text, 1, MOST_ROUNDS, &number);
         options->rounds = (int) number;
         return good;
+    case SEED:
+        return tune_get_number(text, 0, TUNE_MOST_SEED, &options->seed);
     case ALL_ROUNDS:
         return options->all_rounds = true;
     case ALL_SUBMODULES:
@@ -306,7 +312,7 @@ static int run_job(const struct options *options)
         tune_complain("--bytes: the blocks of all ranks together are longer than 2 GiB; accepted: shorter ones");
         return EXIT_USAGE;
     }
-    if (0 != tune_engine_open(&job.engine, MPI_COMM_WORLD, most, why)) {
+    if (0 != tune_engine_open(&job.engine, MPI_COMM_WORLD, most, options->seed, why)) {
         tune_complain("%s", why);
         return EXIT_USAGE;
     }

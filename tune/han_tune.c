@@ -34,6 +34,7 @@ struct options {
     int nodes[TUNE_MOST_CHOICES], ppns[TUNE_MOST_CHOICES];
     int nodes_count, ppn_count;
     double limit;    /* seconds; 0: none */
+    long seed;
     uint64_t wanted; /* bits of functions, by their places; 0: all blocking ones, of --validate all */
     struct tune_space space;
     struct tune_way way;
@@ -63,6 +64,7 @@ static const char usage[]
       "                             tuned, are raced, too; task and exhaustive have them always\n"
       "  --nodes LIST, --ppn LIST   parts of the allocation that are tuned too (all of it)\n"
       "  --repetitions LOW-HIGH     rounds (2-5; --best: 10); task, exhaustive: of each measurement (3-10)\n"
+      "  --seed N                   of the lots by which candidates take turns, and ranks that share cores are moved (0)\n"
       "  --time-limit TIME          the best table possible within it; s, m, h may follow\n"
       "  --measurements FOLDER      where measurements are kept; one that was interrupted goes on from there\n"
       "                             (FILE.measured)\n"
@@ -209,6 +211,7 @@ enum option_id {
     PPN,
     REPETITIONS,
     PRECISION,
+    SEED,
     TIME_LIMIT,
     MEASUREMENTS,
     REPORT,
@@ -235,6 +238,7 @@ static const struct option names[] = {
     { "ppn", required_argument, NULL, PPN },
     { "repetitions", required_argument, NULL, REPETITIONS },
     { "precision", required_argument, NULL, PRECISION },
+    { "seed", required_argument, NULL, SEED },
     { "time-limit", required_argument, NULL, TIME_LIMIT },
     { "measurements", required_argument, NULL, MEASUREMENTS },
     { "report", required_argument, NULL, REPORT },
@@ -263,6 +267,7 @@ static const char *const accepted[] = {
     [PPN] = "numbers with commas between them",
     [REPETITIONS] = "LOW-HIGH, at least 1",
     [PRECISION] = "a per cent above 0",
+    [SEED] = TUNE_SEED_ACCEPTED,
     [TIME_LIMIT] = "a time such as 30s, 10m, 2h",
 };
 
@@ -343,6 +348,8 @@ static bool take_option(void *context, int id, const char *text)
     case PRECISION:
         options->way.precision = atof(text) / 100;
         return 0 < options->way.precision;
+    case SEED:
+        return tune_get_number(text, 0, TUNE_MOST_SEED, &options->seed);
     case TIME_LIMIT:
         return get_time(text, &options->limit);
     case MEASUREMENTS:
@@ -568,7 +575,7 @@ static int with_part(struct job *job, const struct tune_engine *world, int nodes
     takes_part = node < nodes && place < ppn;
     MPI_Comm_split(MPI_COMM_WORLD, takes_part ? 0 : MPI_UNDEFINED, world_rank, &comm);
     if (takes_part) {
-        rc = tune_engine_open(&engine, comm, memory_of(job->options), why);
+        rc = tune_engine_open(&engine, comm, memory_of(job->options), job->options->seed, why);
         if (0 != rc) {
             tune_complain("%s", why);
         } else {
@@ -792,7 +799,7 @@ static int run_job(struct options *options)
     if (0 != agree(0 == world_rank ? check_files(options) : 0)) {
         return EXIT_USAGE;
     }
-    rc = tune_engine_open(&world, MPI_COMM_WORLD, memory_of(options), why);
+    rc = tune_engine_open(&world, MPI_COMM_WORLD, memory_of(options), options->seed, why);
     if (0 != rc) {
         tune_complain("%s", why);
         return EXIT_USAGE;

@@ -200,9 +200,10 @@ const char *tune_function_name(struct tune_function function, char name[TUNE_FUN
  * Whose turn it is in a round: on all ranks the same, and for each function, size and round another order by lot, so
  * that none has the same neighbours everywhere.
  *
+ * @param seed of the lot
  * @param order [count] gets the numbers from 0 on
  */
-void tune_order(struct tune_function function, size_t bytes, int round, long *order, long count);
+void tune_order(struct tune_function function, size_t bytes, int round, long seed, long *order, long count);
 
 /** The function of that name; false where there is none. */
 bool tune_function_find(const char *name, struct tune_function *function);

@@ -382,7 +382,7 @@ int tune_contest_round(struct tune_contest *contest, int round)
 
     tune_engine_change_seats(contest->engine);
     /* A call finds caches and ranks as the one before has left them. */
-    tune_order(contest->function, contest->bytes, round, order, count);
+    tune_order(contest->function, contest->bytes, round, tune_engine_seed(contest->engine), order, count);
     for (long k = 0; k < count; ++k) {
         const long i = order[k];
 

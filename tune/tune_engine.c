@@ -23,6 +23,7 @@ struct tune_engine {
     MPI_Comm comm;
     int rank, size;
     han_module_t *han;
+    long seed;
     struct start start;
     struct seats seats;
     char *send, *recv;
@@ -82,7 +83,7 @@ static void fill(struct tune_engine *engine, size_t bytes)
     }
 }
 
-int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT])
+int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes, long seed, char why[TUNE_TEXT])
 {
     han_module_t *han = find_han(comm, why);
     struct tune_engine *engine = calloc(1, sizeof(*engine));
@@ -98,6 +99,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
     if (good) {
         engine->comm = comm;
         engine->han = han;
+        engine->seed = seed;
         MPI_Comm_rank(comm, &engine->rank);
         MPI_Comm_size(comm, &engine->size);
         engine->send = calloc(1, most_bytes + GUARD);
@@ -119,7 +121,7 @@ int tune_engine_open(struct tune_engine **made, MPI_Comm comm, size_t most_bytes
         memset(engine->recv, 0, most_bytes);
         good = OMPI_SUCCESS == han->tune->prepare(han);
     }
-    good = all_agree(comm, good) && 0 == seats_open(&engine->seats, comm, TAG, 0);
+    good = all_agree(comm, good) && 0 == seats_open(&engine->seats, comm, TAG, (uint64_t) seed);
     if (!all_agree(comm, good)) {
         snprintf(why, TUNE_TEXT, "memory is short, or sub-communicators cannot be made");
         if (NULL != engine) {
@@ -148,6 +150,11 @@ void tune_engine_close(struct tune_engine *engine)
 void tune_engine_change_seats(struct tune_engine *engine)
 {
     seats_change(&engine->seats);
+}
+
+long tune_engine_seed(const struct tune_engine *engine)
+{
+    return engine->seed;
 }
 
 MPI_Comm tune_engine_comm(const struct tune_engine *engine)

@@ -41,16 +41,20 @@ struct tune_result {
  * Finds HAN on a communicator.
  *
  * @param most_bytes of a message, or of all blocks together
+ * @param seed all ranks' own: of the lots by which candidates take turns and ranks change seats
  * @param why gets a sentence, where there is none
  * @returns 0, or -1 on all ranks
  */
-int tune_engine_open(struct tune_engine **engine, MPI_Comm comm, size_t most_bytes, char why[TUNE_TEXT]);
+int tune_engine_open(struct tune_engine **engine, MPI_Comm comm, size_t most_bytes, long seed, char why[TUNE_TEXT]);
 
 void tune_engine_close(struct tune_engine *engine);
 
 /** Where ranks share cores, moves all of them, by lot: what a call takes depends on who shares one with whom. Each rank
  * must call it. */
 void tune_engine_change_seats(struct tune_engine *engine);
+
+/** As given. */
+long tune_engine_seed(const struct tune_engine *engine);
 
 /** The communicator. */
 MPI_Comm tune_engine_comm(const struct tune_engine *engine);

@@ -30,6 +30,10 @@ bool tune_get_bytes(const char **text, size_t most, size_t *bytes);
 /** Reads a whole number, and nothing behind it; false where it is none, or not from least to most. */
 bool tune_get_number(const char *text, long least, long most, long *number);
 
+/** What --seed accepts, from 0 on, and how that is told. */
+enum { TUNE_MOST_SEED = 1 << 20 };
+#define TUNE_SEED_ACCEPTED "a number from 0 to 1048576"
+
 /** The place of a word among some; -1: it is none of them, or NULL. */
 int tune_find_word(const char *word, const char *const *words, int count);
 

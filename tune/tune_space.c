@@ -47,9 +47,10 @@ struct tune_function tune_function_at(int place)
                                    .form = place < HAN_COLLECTIVE_COUNT ? HAN_BLOCKING : HAN_NONBLOCKING };
 }
 
-void tune_order(struct tune_function function, size_t bytes, int round, long *order, long count)
+void tune_order(struct tune_function function, size_t bytes, int round, long seed, long *order, long count)
 {
-    uint64_t lot = ((uint64_t) bytes << 16) + ((uint64_t) tune_function_place(function) << 10) + (uint64_t) round;
+    uint64_t lot = ((uint64_t) bytes << 16) + ((uint64_t) tune_function_place(function) << 10) + (uint64_t) round
+                   + (uint64_t) seed * UINT64_C(0x9E3779B97F4A7C15);
 
     tool_shuffle(order, count, &lot);
 }
