@@ -31,7 +31,7 @@
 #include <string.h>
 
 #include "../common/tool_leave.h"
-#include "../common/tool_shuffle.h"
+#include "../common/tool_random.h"
 #include "../common/tool_sort.h"
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"

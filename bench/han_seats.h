@@ -17,7 +17,7 @@
 #define HAN_SEATS_H
 
 #include "../common/coll_processors.h"
-#include "../common/tool_shuffle.h"
+#include "../common/tool_random.h"
 #include "han_start.h"
 
 #include <stdlib.h>

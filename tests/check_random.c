@@ -6,6 +6,8 @@
  */
 #include "check.h"
 
+#include "../common/tool_random.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,8 +43,7 @@ struct player {
 
 size_t check_draw(uint64_t *state, size_t limit)
 {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (size_t) (check_mixed(*state, 0, 0, 0) % limit);
+    return (size_t) (check_mixed(tool_random(state), 0, 0, 0) % limit);
 }
 
 size_t check_units(size_t number, const struct variant *variant, long segment)

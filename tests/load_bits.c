@@ -3,6 +3,8 @@
  * The bits of reductions whose result depends on the order of operands, as one number: rank 0 prints it. For
  * test_bits.sh.
  */
+#include "../common/tool_random.h"
+
 #include <mpi.h>
 
 #include <inttypes.h>
@@ -27,7 +29,7 @@ static void draw(double *values, int count)
     uint64_t state = (uint64_t) rank * 2654435761u + (uint64_t) count;
 
     for (int i = 0; i < count; ++i) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
+        (void) tool_random(&state);
         values[i] = (double) (state >> 11) / (double) (UINT64_C(1) << (state >> 59));
     }
 }

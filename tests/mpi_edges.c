@@ -6,6 +6,7 @@
  *   mpi_edges --strict            with calls without data, which hang where a component is not careful
  *   mpi_edges --strict --adapt    where ADAPT is alone: of these its own ones only
  */
+#include "../common/tool_random.h"
 #include "mpi_test.h"
 
 #include <stddef.h>
@@ -234,8 +235,8 @@ static void many_in_a_row(void)
     int roots[IN_A_ROW];
 
     for (int i = 0; i < IN_A_ROW; ++i) {
-        roots[i] = (int) t_random(&state, (size_t) t.size);
-        bytes[i] = t_random(&state, 4 * (size_t) segment);
+        roots[i] = (int) tool_random_below(&state, (size_t) t.size);
+        bytes[i] = tool_random_below(&state, 4 * (size_t) segment);
         memory[i] = t_alloc(bytes[i]);
         fill(memory[i], (uint64_t) (i + (roots[i] == t.rank ? 0 : IN_A_ROW)), bytes[i]);
     }
@@ -255,8 +256,8 @@ static void buffers_change(void)
     unsigned char *memory = t_alloc(most);
 
     for (int i = 0; i < 50; ++i) {
-        const int root = (int) t_random(&state, (size_t) t.size);
-        const size_t bytes = t_random(&state, most + 1);
+        const int root = (int) tool_random_below(&state, (size_t) t.size);
+        const size_t bytes = tool_random_below(&state, most + 1);
 
         if (root == t.rank) {
             fill(memory, (uint64_t) i, bytes);

@@ -489,13 +489,6 @@ T_UNUSED static void t_free(void *memory)
 
 /* ---- numbers ---- */
 
-/** The next number of a sequence that is the same on all ranks with the same state; below limit. */
-T_UNUSED static size_t t_random(uint64_t *state, size_t limit)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (size_t) (*state >> 33) % limit;
-}
-
 /** Byte number i of the message with a key: neighbours, segments and messages differ. */
 static inline unsigned char t_pattern(uint64_t key, size_t i)
 {

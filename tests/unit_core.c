@@ -5,6 +5,7 @@
  * size that the task says; memory that was given back is poisoned, and what is used twice is seen.
  */
 #include "../coll_adapt/coll_adapt_core.h"
+#include "../common/tool_random.h"
 
 #include "unit.h"
 
@@ -24,13 +25,6 @@
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
-}
-
-/* The next number of a sequence, below limit. */
-static size_t next_random(uint64_t *state, size_t limit)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (size_t) (*state >> 33) % limit;
 }
 
 /* ---- memory that fails ---- */
@@ -551,7 +545,8 @@ static void message_start(mca_coll_adapt_transfer_t *transfer)
     struct message *message = &channel->messages[transfer->send ? channel->sends++ : channel->recvs++];
 
     if (!message->has_send && !message->has_recv) {
-        message->protocol = MIXED == job.config->protocol ? next_random(&job.random, MIXED) : job.config->protocol;
+        message->protocol
+            = MIXED == job.config->protocol ? tool_random_below(&job.random, MIXED) : job.config->protocol;
     }
     if (transfer->send) {
         message->send = transfer;
@@ -803,7 +798,7 @@ static bool item_take(struct item *item, bool starts)
     if (0 == job.item_count) {
         return false;
     }
-    offset = RANDOM == schedule->choice   ? next_random(&job.random, job.item_count)
+    offset = RANDOM == schedule->choice   ? tool_random_below(&job.random, job.item_count)
              : NEWEST == schedule->choice ? job.item_count - 1
                                           : 0;
     for (size_t i = 0; i < job.item_count; ++i) {
@@ -1201,15 +1196,16 @@ static void with_rest(struct config *c, uint64_t *state)
 {
     c->segments = BARRIER == c->collective ? 1 : c->segments;
     c->window = c->segments;
-    if (0 < c->segments && 0 != next_random(state, 3)) {
-        c->window = 1 + next_random(state, 0 == next_random(state, 2) ? c->segments : least(3, c->segments));
+    if (0 < c->segments && 0 != tool_random_below(state, 3)) {
+        c->window
+            = 1 + tool_random_below(state, 0 == tool_random_below(state, 2) ? c->segments : least(3, c->segments));
     }
-    c->sends = 1 + (int) next_random(state, 4);
-    c->recvs = 1 + (int) next_random(state, MOST_RECVS);
-    c->commutative = collectives[c->collective].up && 0 == next_random(state, 2);
-    c->in_place = BCAST == c->collective && c->window == c->segments && 0 == next_random(state, 2);
-    c->protocol = (enum protocol) next_random(state, PROTOCOLS);
-    c->seed = next_random(state, 1u << 30);
+    c->sends = 1 + (int) tool_random_below(state, 4);
+    c->recvs = 1 + (int) tool_random_below(state, MOST_RECVS);
+    c->commutative = collectives[c->collective].up && 0 == tool_random_below(state, 2);
+    c->in_place = BCAST == c->collective && c->window == c->segments && 0 == tool_random_below(state, 2);
+    c->protocol = (enum protocol) tool_random_below(state, PROTOCOLS);
+    c->seed = tool_random_below(state, 1u << 30);
 }
 
 static void with_segments(struct config *c, uint64_t *state, run_fn_t function)
@@ -1314,14 +1310,14 @@ static void many_random_orders_give_the_right_result(void **state)
 
     (void) state;
     for (int i = 0; i < 3000; ++i) {
-        c.collective = (enum collective) next_random(&random, COLLECTIVES);
-        c.kind = (int) next_random(&random, ADAPT_TREE_COUNT);
-        c.size = 1 + (int) next_random(&random, MOST_RANKS);
-        c.root = (int) next_random(&random, (size_t) c.size);
-        c.groups = (int) next_random(&random, (size_t) c.size + 1);
-        c.segments = next_random(&random, MOST_SEGMENTS + 1);
+        c.collective = (enum collective) tool_random_below(&random, COLLECTIVES);
+        c.kind = (int) tool_random_below(&random, ADAPT_TREE_COUNT);
+        c.size = 1 + (int) tool_random_below(&random, MOST_RANKS);
+        c.root = (int) tool_random_below(&random, (size_t) c.size);
+        c.groups = (int) tool_random_below(&random, (size_t) c.size + 1);
+        c.segments = tool_random_below(&random, MOST_SEGMENTS + 1);
         with_rest(&c, &random);
-        run(&c, 1 + (int) next_random(&random, MOST_ROUNDS));
+        run(&c, 1 + (int) tool_random_below(&random, MOST_ROUNDS));
     }
 }
 

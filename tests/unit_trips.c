@@ -2,6 +2,7 @@
 /* Trips over links that are only numbers: what is found has to be the link's class, also where ranks are busy. */
 #include "../coll_han_classes.h"
 #include "../coll_han_trips.h"
+#include "../common/tool_random.h"
 
 #include "unit.h"
 
@@ -103,7 +104,7 @@ static uint64_t half(size_t bytes, int trip)
 {
     (void) bytes;
     (void) trip;
-    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    (void) tool_random(&random_state);
     return random_state >> 63 ? (random_state >> 40) % 2000000 : 0;
 }
 

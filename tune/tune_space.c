@@ -3,7 +3,7 @@
  * leave out (HAN paper, section III-C). */
 #include "tune.h"
 
-#include "common/tool_shuffle.h"
+#include "common/tool_random.h"
 
 #include <stdlib.h>
 #include <string.h>
