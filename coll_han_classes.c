@@ -25,11 +25,17 @@ static const struct {
     uint64_t eager;
     int rates;           /* of those above that it has, and ... */
     const char *fastest; /* ... the rate of what is faster */
-    const char *up;
+    const char *up, *copy;
 } networks[] = {
-    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns copy 10GB/s buffer 10GB/s rendezvous 1us" },
-    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us copy 6GB/s buffer 10GB/s rendezvous 50us" },
+    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns buffer 10GB/s rendezvous 1us", "10GB/s" },
+    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us buffer 10GB/s rendezvous 50us", "6GB/s" },
 };
+
+/*
+ * Where one machine is all nodes, and links have a rate, its processors make the links, too: each packet waits for a
+ * timer at both ends.
+ */
+static const char made_copy[] = "700MB/s";
 
 enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
 
@@ -37,7 +43,7 @@ enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
 static const char form[]
     = "han-machine 1\n"
       "low latency 500ns overhead 1us 1us copy 10GB/s inline 256 request 4us eager %" PRIu64 " rendezvous 5us\n"
-      "up %s rate %s eager %" PRIu64 "\n"
+      "up %s copy %s rate %s eager %" PRIu64 "\n"
       "memory copy 10GB/s reduce 10GB/s near 128K far 12GB/s\n"
       "calls step 500ns share 500ns\n"
       "cores node %" PRIu64 " wake 15us turn 7us%s\n";
@@ -55,6 +61,7 @@ void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_col
     mca_coll_han_text_error_t error;
     char text[HAN_MACHINE_TEXT];
     int network = 0, link = 0;
+    bool has_rate;
 
     while (networks[network].trip < trip) {
         ++network;
@@ -62,8 +69,10 @@ void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_col
     while (link < networks[network].rates && rates[link].most < rate) {
         ++link;
     }
+    has_rate = link < networks[network].rates;
     snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up,
-             link < networks[network].rates ? rates[link].rate : networks[network].fastest,
+             facts->shared && has_rate ? made_copy : networks[network].copy,
+             has_rate ? rates[link].rate : networks[network].fastest,
              known(facts->eager[HAN_UP], networks[network].eager), cores < MOST_CORES ? cores : MOST_CORES,
              facts->shared ? " shared" : "");
     (void) mca_coll_han_machine_parse(machine, text, strlen(text), &error);

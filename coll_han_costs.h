@@ -174,8 +174,11 @@ static inline struct cost with_root(const struct call *call, uint64_t then)
 {
     const uint64_t others = call->ppn - 1, away = call->ranks - call->ppn;
 
-    return both(messages(call, HAN_UP, call->bytes, then, away, away, 1, away),
-                messages(call, HAN_LOW, call->bytes, then, others, others, 0 < others, 0));
+    struct cost cost = both(messages(call, HAN_UP, call->bytes, then, away, away, 1, away),
+                            messages(call, HAN_LOW, call->bytes, then, others, others, 0 < others, 0));
+
+    cost.hops = 0 < away + others; /* when the root has its turn, it finds those of both levels */
+    return cost;
 }
 
 /* From rank to rank. */

@@ -1060,6 +1060,30 @@ static void test_blocks_in_pieces(void **state)
     }
 }
 
+/* Four ranks share a core. A root's messages in nodes and between them have one turn; behind a leader each has its own.
+ */
+static void test_turns_for_both_levels(void **state)
+{
+    enum { TURN = 5000000, OTHERS = 3 };
+    const mca_coll_han_params_t exchange = { .algorithm = HAN_EXCHANGE },
+                                leaders = { .algorithm = HAN_LEADERS, .ibalg = ADAPT_TREE_LINEAR };
+    mca_coll_han_machine_t idle = unit_machine(ALONE), machine;
+
+    (void) state;
+    idle.cores = 4;
+    idle.shared = true;
+    machine = idle;
+    machine.turn = TURN;
+    for (int i = 0; i < 2; ++i) {
+        const mca_coll_han_input_t blocks = input_of(0 == i ? HAN_GATHER : HAN_SCATTER, 4, 4, 8);
+        const uint64_t direct = mca_coll_han_predict(&idle, &blocks, &exchange).single,
+                       by_leaders = mca_coll_han_predict(&idle, &blocks, &leaders).single;
+
+        assert_int_equal(mca_coll_han_predict(&machine, &blocks, &exchange).single, direct + OTHERS * TURN);
+        assert_int_equal(mca_coll_han_predict(&machine, &blocks, &leaders).single, by_leaders + 2 * OTHERS * TURN);
+    }
+}
+
 /* Sixteen ranks: two rounds of three children each, or four messages one behind another; linear where that is asked
  * for. */
 static void test_tree_of_a_large_node(void **state)
@@ -1312,6 +1336,7 @@ int main(void)
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
         cmocka_unit_test(test_blocks_in_pieces),
+        cmocka_unit_test(test_turns_for_both_levels),
         cmocka_unit_test(test_tree_of_a_large_node),
         cmocka_unit_test(test_tree_of_the_fallback),
         cmocka_unit_test(test_scans_by_leaders_wait_in_nodes),
