@@ -47,25 +47,27 @@ static void test_links(void **state)
     assert_int_equal(rate_of(UINT64_MAX, PAST_THE_KERNEL), 1250000);
 }
 
-static uint64_t copy_of(uint64_t rate, bool shared)
+static uint64_t copy_of(uint64_t trip, uint64_t rate, bool shared)
 {
     const mca_coll_han_machine_t machine
-        = machine_of((mca_coll_han_facts_t){ .trip = BY_TCP, .rate = rate, .shared = shared });
+        = machine_of((mca_coll_han_facts_t){ .trip = trip, .rate = rate, .shared = shared });
 
     return UINT64_C(1024000000000000) / machine.levels[HAN_UP].copy / 1000000;
 }
 
-/* Of one machine that is all nodes, links with a rate are the work of its processors. */
+/* Of one machine that is all nodes, links with a rate are the work of its processors; but not what goes past the
+ * kernel. */
 static void test_links_that_processors_make(void **state)
 {
     const uint64_t slow[] = { 1000000, 24000000, 119000000 }, fast = 4000000000;
 
     (void) state;
     for (int i = 0; i < 3; ++i) {
-        assert_in_range(copy_of(slow[i], true), 699, 700);
-        assert_in_range(copy_of(slow[i], false), 5990, 6010);
+        assert_in_range(copy_of(BY_TCP, slow[i], true), 699, 700);
+        assert_in_range(copy_of(BY_TCP, slow[i], false), 5990, 6010);
+        assert_int_equal(copy_of(PAST_THE_KERNEL, slow[i], true), copy_of(PAST_THE_KERNEL, slow[i], false));
     }
-    assert_int_equal(copy_of(fast, true), copy_of(fast, false));
+    assert_int_equal(copy_of(BY_TCP, fast, true), copy_of(BY_TCP, fast, false));
 }
 
 static void test_facts(void **state)
