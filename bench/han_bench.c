@@ -866,9 +866,9 @@ static void take_variant(const struct bench *b, struct point *pt, int v)
 
 /* The first call behind those of another variant is longer than all that follow it in a program that has one way: a
  * single call comes behind one that is not timed. */
-static bool is_after_others(const struct bench *b, const struct point *pt)
+static bool is_after_others(const struct bench *b, const struct variant *variant)
 {
-    return 1 == pt->variant->calls && 1 < b->n_variants && !b->first;
+    return 1 == variant->calls && 1 < b->n_variants && !b->first;
 }
 
 /* Microseconds of this rank. */
@@ -892,8 +892,7 @@ static double repetition(struct bench *b, struct point *pt, int v, int rep, int 
         prepare(b, pt, rep, root);
     }
     noise_set(pt->variant->noise);  /* before the barrier: nobody begins under the level before */
-    if (is_after_others(b, pt)) {
-        (void) start_together(&b->start);
+    if (is_after_others(b, pt->variant)) {
         run_call(b, pt, &c);
     }
     begin = start_together(&b->start);
@@ -978,8 +977,7 @@ static void warm_up(struct bench *b, struct point *pt, int warmup)
             slowest(b, mine, b->n_variants);
             micros = 0.0;
             for (int v = 0; v < b->n_variants; ++v) {
-                take_variant(b, pt, v);
-                micros += mine[v] * (b->variants[v].calls + is_after_others(b, pt));
+                micros += mine[v] * (b->variants[v].calls + is_after_others(b, &b->variants[v]));
             }
         }
         if (0 == i) {
