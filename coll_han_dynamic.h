@@ -96,9 +96,11 @@ enum { HAN_FEW_LEADERS = 4 };
 /** A scan's segments: their size in the built-in rules, most of a message, and those under way at once. */
 enum { HAN_SCAN_SEGMENT = 16384, HAN_SCAN_SEGMENTS = 1024, HAN_SCAN_AT_ONCE = 4 };
 
-/** Messages of an exchange that count as sent at once: up to so many bytes. Of longer ones the root has a few under
- * way. */
-enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 4 };
+/**
+ * Messages of an exchange that count as sent at once: up to so many bytes. Of longer ones a root of more ranks has so
+ * many under way: as many senders at a time a link's queue has room for, and MPI memory for as many short ones.
+ */
+enum { HAN_EXCHANGE_BUFFERED = 16384, HAN_EXCHANGE_ROOT_WINDOW = 32 };
 
 /**
  * A segment that TCP sends without asking: its eager limit is 64 KB with a header. Where the limit is lower, past the

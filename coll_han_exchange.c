@@ -39,9 +39,10 @@ struct step {
     int peers[SIDES];
 };
 
-static int remainder_of(int a, int b)
+/* From -size to less than 2 * size, wherever it goes round. No division: a step would have eight of them. */
+static int wrapped(int number, int size)
 {
-    return (a % b + b) % b;
+    return 0 > number ? number + size : size <= number ? number - size : number;
 }
 
 /* The next step; false: there is none. */
@@ -56,14 +57,13 @@ static bool next_step(const struct exchange *exchange, struct step *step)
         bool any = false;
 
         for (int which = SEND; which < SIDES; ++which) {
-            const int way = SEND == which ? 1 : -1, other = remainder_of(group + way * step->distance, groups);
+            const int way = SEND == which ? 1 : -1, other = wrapped(group + way * step->distance, groups);
             const int there = mca_coll_han_topology_group_size(topology, other);
             const int places = here > there ? here : there;
-            const int at = remainder_of(place + way * step->turn, places);
+            const int at = step->turn < places ? wrapped(place + way * step->turn, places) : there;
 
             any = any || step->turn < places;
-            step->peers[which]
-                = step->turn < places && at < there ? mca_coll_han_topology_group(topology, other)[at] : -1;
+            step->peers[which] = at < there ? mca_coll_han_topology_group(topology, other)[at] : -1;
         }
         if (any) {
             return true;
@@ -157,12 +157,20 @@ static void add_pieces(struct exchange *exchange, int which, const struct messag
     }
 }
 
+/* Whether the rank has messages of a side: a root that gathers sends none. */
+static bool has_side(const struct exchange *exchange, int which)
+{
+    const mca_coll_han_args_t *args = exchange->args;
+
+    return -1 == args->root || is_one_block(args, which) == (exchange->rank != args->root);
+}
+
 /* The messages of a side in so many steps. What has come packed is unpacked when the round's messages are through. */
 static void add_messages(struct exchange *exchange, int which, struct step step, int steps)
 {
     char *packed = exchange->memory[which];
 
-    for (bool more = true; more && 0 < steps; --steps, more = next_step(exchange, &step)) {
+    for (bool more = has_side(exchange, which); more && 0 < steps; --steps, more = next_step(exchange, &step)) {
         const struct message message = message_of(exchange, &step, which);
 
         exchange->bytes[which] += message.bytes;
@@ -277,25 +285,48 @@ static void add_own_block(struct exchange *exchange)
     }
 }
 
+static void limit_root(mca_coll_adapt_schedule_t *schedule, size_t bytes, int ranks)
+{
+    schedule->buffered = HAN_EXCHANGE_BUFFERED;
+    if (HAN_EXCHANGE_BUFFERED < bytes && HAN_EXCHANGE_ROOT_WINDOW < ranks) {
+        schedule->windows[SEND] = schedule->windows[RECV] = HAN_EXCHANGE_ROOT_WINDOW;
+    }
+}
+
+/*
+ * What is little in all is under way at once: then nothing has to be started when something else completes, and no send
+ * waits until it has been received. So are the blocks of a root, where they are few, and whole.
+ */
+static void limit(struct exchange *exchange)
+{
+    const mca_coll_han_topology_t *topology = exchange->topology;
+    const size_t *bytes = exchange->bytes, most = bytes[SEND] > bytes[RECV] ? bytes[SEND] : bytes[RECV];
+    const size_t segment = exchange->segment;
+    mca_coll_adapt_schedule_t *schedule = &exchange->schedule;
+
+    if (0 == segment && -1 != exchange->args->root) {
+        limit_root(schedule, most, exchange->rank == exchange->args->root ? topology->size : 1);
+        return;
+    }
+    schedule->buffered = 0 < segment && segment <= HAN_EXCHANGE_BUFFERED ? segment - 1 : HAN_EXCHANGE_BUFFERED;
+    if (HAN_EXCHANGE_BUFFERED < most) {
+        const int here = mca_coll_han_topology_group_size(topology, topology->group_of[exchange->rank]);
+
+        schedule->windows[SEND] = mca_coll_han_exchange_window(here, 0 < segment);
+        schedule->windows[RECV] = RECV_WINDOW;
+    }
+}
+
 int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, size_t segment, ompi_request_t **request)
 {
-    const mca_coll_han_topology_t *topology = &han->topology;
-    const int rank = ompi_comm_rank(han->comm);
-    const int senders = mca_coll_han_topology_group_size(topology, topology->group_of[rank]);
-    struct exchange exchange = { .topology = topology,
+    struct exchange exchange = { .topology = &han->topology,
                                  .args = args,
-                                 .rank = rank,
+                                 .rank = ompi_comm_rank(han->comm),
                                  .segment = segment,
                                  .schedule = mca_coll_adapt_schedule_begin(han->adapt->memory, han->comm, NULL) };
 
     add_steps(&exchange);
-    exchange.schedule.buffered = 0 < segment && segment <= HAN_EXCHANGE_BUFFERED ? segment - 1 : HAN_EXCHANGE_BUFFERED;
-    /* What is little in all is under way at once: then nothing has to be started when something else completes. */
-    if (HAN_EXCHANGE_BUFFERED < exchange.bytes[SEND] || HAN_EXCHANGE_BUFFERED < exchange.bytes[RECV]) {
-        exchange.schedule.windows[SEND]
-            = -1 != args->root ? HAN_EXCHANGE_ROOT_WINDOW : mca_coll_han_exchange_window(senders, 0 < segment);
-        exchange.schedule.windows[RECV] = RECV_WINDOW;
-    }
+    limit(&exchange);
     add_own_block(&exchange);
     mca_coll_adapt_schedule_end(&exchange.schedule, ADAPT_PART);
     return han->adapt->perform(han->adapt, &exchange.schedule, (mca_coll_adapt_form_t) args->form, request);

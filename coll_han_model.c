@@ -688,7 +688,7 @@ static struct cost exchanged(const struct call *call)
                        : all      ? both_ways(call, call->bytes, with_all(call))
                                   : with_all(call);
 
-    if (HAN_EXCHANGE_BUFFERED < call->bytes) {
+    if (HAN_EXCHANGE_BUFFERED < call->bytes && (all || HAN_EXCHANGE_ROOT_WINDOW < call->ranks)) {
         const uint64_t turns = times(TURNS, times(sent, turn_of(call))) / window;
 
         cost.hops += sent / window;

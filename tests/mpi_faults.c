@@ -585,6 +585,53 @@ static void late_rank_gets_all(void)
     T_MPI(MPI_Comm_free(&node.comm));
 }
 
+/* Rank 1 is there when the last rank is done, which a root that receives or sends one long block after another is not.
+ */
+static void late_rank_holds_up_nobody(void)
+{
+    enum { BLOCK = 256 << 10, LATE = 1 };
+    const int last = t.size - 1;
+    unsigned char *own = t_alloc(BLOCK), *all = t_alloc((size_t) t.size * BLOCK);
+    int *counts = t_alloc((size_t) t.size * sizeof(*counts)), *places = t_alloc((size_t) t.size * sizeof(*places));
+
+    for (int rank = 0; rank < t.size; ++rank) {
+        counts[rank] = BLOCK;
+        places[rank] = rank * BLOCK;
+    }
+    for (int gathers = 1; gathers >= 0; --gathers) {
+        long wrong = 0;
+
+        for (size_t i = 0; i < (size_t) t.size * BLOCK; ++i) {
+            all[i] = gathers ? 0 : t_pattern(i / BLOCK, i % BLOCK);
+        }
+        for (size_t i = 0; i < BLOCK; ++i) {
+            own[i] = gathers ? t_pattern((uint64_t) t.rank, i) : 0;
+        }
+        if (LATE == t.rank) {
+            T_MPI(MPI_Recv(NULL, 0, MPI_BYTE, last, gathers, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+        if (gathers) {
+            T_MPI(MPI_Gatherv(own, BLOCK, MPI_BYTE, all, counts, places, MPI_BYTE, 0, MPI_COMM_WORLD));
+        } else {
+            T_MPI(MPI_Scatterv(all, counts, places, MPI_BYTE, own, BLOCK, MPI_BYTE, 0, MPI_COMM_WORLD));
+        }
+        if (last == t.rank) {
+            T_MPI(MPI_Send(NULL, 0, MPI_BYTE, LATE, gathers, MPI_COMM_WORLD));
+        }
+        for (size_t i = 0; i < BLOCK; ++i) {
+            wrong += t_pattern((uint64_t) t.rank, i) != own[i];
+        }
+        for (size_t i = 0; 0 == t.rank && i < (size_t) t.size * BLOCK; ++i) {
+            wrong += t_pattern(i / BLOCK, i % BLOCK) != all[i];
+        }
+        t_expect(0 == wrong, "%s: %ld bytes are wrong", gathers ? "gatherv" : "scatterv", wrong);
+    }
+    t_free(places);
+    t_free(counts);
+    t_free(all);
+    t_free(own);
+}
+
 /* A structure with padding behind its last member. */
 struct located {
     double value;
@@ -751,6 +798,8 @@ int main(int argc, char **argv)
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
+        { &late, "a rank that is late for a gatherv or a scatterv holds up nobody but the root",
+          late_rank_holds_up_nobody },
         { &partly, "a reduce_scatter is right where only ranks that get nothing are not in place",
           some_ranks_are_in_place },
         { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },
