@@ -595,6 +595,19 @@ extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduc
 int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, size_t segment,
                           ompi_request_t **request);
 
+/**
+ * Limits the messages of a root that are under way at once, where they are many.
+ *
+ * @param bytes of all of them
+ * @param ranks of the communicator; 1: this one is not the root
+ */
+void mca_coll_han_exchange_limit_root(mca_coll_adapt_schedule_t *schedule, size_t bytes, int ranks);
+
+/* -- coll_han_ragged.c --------------------------------------------------------------------------------------------- */
+
+/** A gatherv or a scatterv in which short blocks go through the leaders, and long ones straight. */
+int mca_coll_han_ragged(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request);
+
 /* -- coll_han_leaders.c -------------------------------------------------------------------------------------------- */
 
 /**

@@ -68,9 +68,9 @@ static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
     [HAN_ALLTOALL] = BIT(SIMPLE) | BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_ALLTOALLV] = BIT(EXCHANGE),
     [HAN_GATHER] = BIT(EXCHANGE) | BIT(LEADERS),
-    [HAN_GATHERV] = BIT(EXCHANGE),
+    [HAN_GATHERV] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_SCATTER] = BIT(EXCHANGE) | BIT(LEADERS),
-    [HAN_SCATTERV] = BIT(EXCHANGE),
+    [HAN_SCATTERV] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_SCAN] = BIT(LEADERS),
     [HAN_EXSCAN] = BIT(LEADERS),
 };
@@ -146,6 +146,9 @@ static double leaders_bytes(const mca_coll_han_input_t *input)
     case HAN_GATHER:
     case HAN_SCATTER:
         return all;
+    case HAN_GATHERV:
+    case HAN_SCATTERV:
+        return nodes * ppn * (double) mca_coll_han_ragged_block(input->nodes * input->ppn);
     case HAN_REDUCE_SCATTER_BLOCK:
     case HAN_REDUCE_SCATTER:
         /* What each rank has, what is sorted, and what comes from the nodes. */
@@ -397,6 +400,14 @@ bool mca_coll_han_has_messages(const mca_coll_han_input_t *input)
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)
 {
     return HAN_GATHERV == collective || HAN_SCATTERV == collective;
+}
+
+size_t mca_coll_han_ragged_block(int ranks)
+{
+    enum { LONGEST = 1024 };
+    const size_t room = HAN_MOST_MEMORY / (size_t) ranks;
+
+    return LONGEST < room ? LONGEST : room;
 }
 
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective)

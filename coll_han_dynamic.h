@@ -212,6 +212,12 @@ bool mca_coll_han_has_messages(const mca_coll_han_input_t *input);
 /** Whether no rank but the root knows how long all blocks are. */
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
 
+/**
+ * Of a gatherv or a scatterv by leaders, bytes of the longest block that goes through them: of longer ones the two copies
+ * cost as much as a message, and the root has memory for one of each rank.
+ */
+size_t mca_coll_han_ragged_block(int ranks);
+
 /** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);
 

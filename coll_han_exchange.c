@@ -132,11 +132,6 @@ static struct message message_of(const struct exchange *exchange, const struct s
     return message;
 }
 
-static mca_coll_adapt_data_t packed_data(char *bytes, size_t count)
-{
-    return (mca_coll_adapt_data_t){ .buffer = bytes, .count = count, .datatype = MPI_PACKED };
-}
-
 static void add_message(struct exchange *exchange, int which, mca_coll_adapt_data_t data, int peer)
 {
     if (SEND == which) {
@@ -152,7 +147,8 @@ static void add_pieces(struct exchange *exchange, int which, const struct messag
     for (size_t at = 0; at < message->bytes; at += exchange->segment) {
         const size_t left = message->bytes - at;
 
-        add_message(exchange, which, packed_data(bytes + at, left < exchange->segment ? left : exchange->segment),
+        add_message(exchange, which,
+                    mca_coll_adapt_packed(bytes + at, left < exchange->segment ? left : exchange->segment),
                     message->peer);
     }
 }
@@ -177,7 +173,8 @@ static void add_messages(struct exchange *exchange, int which, struct step step,
         if (0 < message.packed) {
             add_pieces(exchange, which, &message, packed);
             if (RECV == which) {
-                mca_coll_adapt_schedule_copy(&exchange->schedule, packed_data(packed, message.packed), message.data);
+                mca_coll_adapt_schedule_copy(&exchange->schedule, mca_coll_adapt_packed(packed, message.packed),
+                                             message.data);
             }
             packed += message.packed;
         } else if (message.in_pieces) {
@@ -197,7 +194,8 @@ static void add_packing(struct exchange *exchange, struct step step, int steps)
         const struct message message = message_of(exchange, &step, SEND);
 
         if (0 < message.packed) {
-            mca_coll_adapt_schedule_copy(&exchange->schedule, message.data, packed_data(packed, message.packed));
+            mca_coll_adapt_schedule_copy(&exchange->schedule, message.data,
+                                         mca_coll_adapt_packed(packed, message.packed));
             packed += message.packed;
         }
     }
@@ -285,7 +283,7 @@ static void add_own_block(struct exchange *exchange)
     }
 }
 
-static void limit_root(mca_coll_adapt_schedule_t *schedule, size_t bytes, int ranks)
+void mca_coll_han_exchange_limit_root(mca_coll_adapt_schedule_t *schedule, size_t bytes, int ranks)
 {
     schedule->buffered = HAN_EXCHANGE_BUFFERED;
     if (HAN_EXCHANGE_BUFFERED < bytes && HAN_EXCHANGE_ROOT_WINDOW < ranks) {
@@ -305,7 +303,7 @@ static void limit(struct exchange *exchange)
     mca_coll_adapt_schedule_t *schedule = &exchange->schedule;
 
     if (0 == segment && -1 != exchange->args->root) {
-        limit_root(schedule, most, exchange->rank == exchange->args->root ? topology->size : 1);
+        mca_coll_han_exchange_limit_root(schedule, most, exchange->rank == exchange->args->root ? topology->size : 1);
         return;
     }
     schedule->buffered = 0 < segment && segment <= HAN_EXCHANGE_BUFFERED ? segment - 1 : HAN_EXCHANGE_BUFFERED;

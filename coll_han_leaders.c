@@ -55,9 +55,8 @@ mca_coll_han_parts_t mca_coll_han_leaders_parts(mca_coll_han_leaders_t *leaders,
 mca_coll_han_parts_t mca_coll_han_leaders_packed(mca_coll_han_leaders_t *leaders, int parts, size_t bytes)
 {
     return (mca_coll_han_parts_t){
-        .first = { .buffer = mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) parts * bytes),
-                   .count = bytes,
-                   .datatype = MPI_PACKED },
+        .first
+        = mca_coll_adapt_packed(mca_coll_adapt_schedule_memory(&leaders->schedule, (size_t) parts * bytes), bytes),
         .stride = (ptrdiff_t) bytes,
     };
 }

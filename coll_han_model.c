@@ -606,20 +606,24 @@ static struct cost scanned(const struct call *call)
 
 /*
  * Blocks that pass through a leader. A root for which those of a node do not lie side by side walks through all of them
- * once more.
+ * once more. Of those that differ (coll_han_ragged.c) trees are linear, and leaders have to be told the lengths:
+ * before, where they hand out.
  */
 static struct cost through_leaders(const struct call *call)
 {
     const uint64_t node = times(call->ppn, call->bytes), others = call->nodes - 1, away = times(others, node);
     const uint64_t copy = call->machine->copy;
-    const uint64_t walk = call->input->in_order ? 0 : of_bytes(away, walk_through(call, away));
-    const struct cost inside = ADAPT_TREE_LINEAR == low_tree(call) ? with_leader(call, call->bytes, 0)
-                                                                   : along_binomial(call, HAN_LOW, call->bytes, 0);
-    const struct cost between = ADAPT_TREE_LINEAR == call->tree
+    const bool differ = mca_coll_han_root_alone_knows(call->input->collective);
+    const uint64_t walk = call->input->in_order && !differ ? 0 : of_bytes(away, walk_through(call, away));
+    const struct cost inside = differ || ADAPT_TREE_LINEAR == low_tree(call)
+                                   ? with_leader(call, call->bytes, 0)
+                                   : along_binomial(call, HAN_LOW, call->bytes, 0);
+    const struct cost between = differ || ADAPT_TREE_LINEAR == call->tree
                                     ? messages(call, HAN_UP, node, copy, others, others, 1, others)
                                     : along_binomial(call, HAN_UP, node, copy);
+    const struct cost before = HAN_SCATTERV == call->input->collective ? with_leader(call, 0, 0) : (struct cost){ 0 };
 
-    return both(both(inside, between), (struct cost){ .path = walk, .work = walk, .rank = walk });
+    return both(both(before, both(inside, between)), (struct cost){ .path = walk, .work = walk, .rank = walk });
 }
 
 static struct cost with_leaders(const struct call *call)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI_Scatter, MPI_Scatterv. Long blocks, and those that differ: straight from the root. Short ones: through the
- * leaders.
+ * MPI_Scatter, MPI_Scatterv. Long blocks: straight from the root. Short ones: through the leaders; those that differ as
+ * coll_han_ragged.c has it.
  */
 #include "coll_han.h"
 
@@ -78,7 +78,10 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
 int mca_coll_han_perform_scatter(han_module_t *han, const mca_coll_han_args_t *args,
                                  const mca_coll_han_params_t *params, ompi_request_t **request)
 {
-    return HAN_LEADERS == params->algorithm
-               ? mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request)
-               : mca_coll_han_exchange(han, args, params->ibs, request);
+    if (HAN_LEADERS != params->algorithm) {
+        return mca_coll_han_exchange(han, args, params->ibs, request);
+    }
+    return HAN_SCATTERV == args->collective
+               ? mca_coll_han_ragged(han, args, request)
+               : mca_coll_han_leaders_rooted(han, args, params, fill_root, fill_other, request);
 }

@@ -113,6 +113,8 @@ static int act(const mca_coll_adapt_schedule_t *schedule, position action)
             rc = copy(action);
         } else if (ADAPT_COMBINE == action->kind) {
             ompi_op_reduce(schedule->op, action->from.buffer, action->to.buffer, action->to.count, action->to.datatype);
+        } else if (ADAPT_CALL == action->kind) {
+            action->call(action->context);
         }
     }
     return rc;
@@ -120,9 +122,15 @@ static int act(const mca_coll_adapt_schedule_t *schedule, position action)
 
 /* -- without events -- */
 
-static bool is_message(position action)
+static bool may_be_message(position action)
 {
     return ADAPT_SEND == action->kind || ADAPT_RECV == action->kind;
+}
+
+/* In the round that has begun. */
+static bool is_message(position action, mca_coll_adapt_action_kind_t kind)
+{
+    return kind == action->kind && (NULL == action->bytes || 0 < *action->bytes);
 }
 
 /* The message, as it is sent or received. */
@@ -130,6 +138,9 @@ static mca_coll_adapt_data_t message_of(position action, bool failed)
 {
     mca_coll_adapt_data_t data = ADAPT_SEND == action->kind ? action->from : action->to;
 
+    if (NULL != action->bytes) {
+        data.count = *action->bytes;
+    }
     if (failed && ADAPT_SEND == action->kind) {
         data.count = 0;
     }
@@ -139,10 +150,10 @@ static mca_coll_adapt_data_t message_of(position action, bool failed)
 /* How it went. */
 static int result_of(position action, int rc, const ompi_status_public_t *status)
 {
-    const mca_coll_adapt_data_t *to = &action->to;
+    const mca_coll_adapt_data_t data = message_of(action, false);
 
     return mca_coll_adapt_message_result(rc, status,
-                                         ADAPT_RECV == action->kind ? to->count * to->datatype->super.size : 0);
+                                         ADAPT_RECV == action->kind ? data.count * data.datatype->super.size : 0);
 }
 
 /*
@@ -241,7 +252,7 @@ static int count_of(position round, mca_coll_adapt_action_kind_t kind)
     int count = 0;
 
     for (; !ends_round(round); ++round) {
-        count += kind == round->kind ? 1 : 0;
+        count += is_message(round, kind) ? 1 : 0;
     }
     return count;
 }
@@ -251,7 +262,7 @@ static int lone_message(const mca_coll_adapt_schedule_t *schedule, position roun
 {
     mca_coll_adapt_data_t data;
 
-    while (!is_message(round)) {
+    while (!is_message(round, ADAPT_SEND) && !is_message(round, ADAPT_RECV)) {
         ++round;
     }
     data = message_of(round, OMPI_SUCCESS != rc);
@@ -272,7 +283,7 @@ static int communicate(const mca_coll_adapt_schedule_t *schedule, position round
     messages->count = 0;
     for (int which = RECVS; which >= SENDS; --which) {
         for (position action = round; !ends_round(action); ++action) {
-            if ((SENDS == which ? ADAPT_SEND : ADAPT_RECV) == action->kind) {
+            if (is_message(action, SENDS == which ? ADAPT_SEND : ADAPT_RECV)) {
                 const mca_coll_adapt_data_t data = message_of(action, failed);
 
                 if (RECVS == which
@@ -296,7 +307,7 @@ static int most_messages(const mca_coll_adapt_schedule_t *schedule)
     int most = 0, count = 0;
 
     for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
-        count = ends_round(action) ? 0 : count + (is_message(action) ? 1 : 0);
+        count = ends_round(action) ? 0 : count + (may_be_message(action) ? 1 : 0);
         most = count > most ? count : most;
     }
     return most;
@@ -377,7 +388,7 @@ static void fill_window(performance_t *self, struct place *place, int which, boo
     struct flow *flow = &place->flows[which];
 
     for (; !ends_round(flow->next) && (0 == window || flow->started - flow->seen < window); ++flow->next) {
-        if (kind == flow->next->kind) {
+        if (is_message(flow->next, kind)) {
             const mca_coll_adapt_data_t data = message_of(flow->next, failed);
             bool done;
             int rc;

@@ -30,12 +30,19 @@ typedef struct mca_coll_adapt_data_t {
     ompi_datatype_t *datatype;
 } mca_coll_adapt_data_t;
 
+/** Packed bytes. */
+static inline mca_coll_adapt_data_t mca_coll_adapt_packed(void *bytes, size_t count)
+{
+    return (mca_coll_adapt_data_t){ .buffer = bytes, .count = count, .datatype = MPI_PACKED };
+}
+
 /** What an action is. */
 typedef enum {
     ADAPT_SEND,    /**< `from` goes to the peer */
-    ADAPT_RECV,    /**< `to` comes from the peer */
+    ADAPT_RECV,    /**< `to` comes from the peer, or less, but not nothing */
     ADAPT_COPY,    /**< `from` is copied to `to`; the types may differ, the signatures not */
     ADAPT_COMBINE, /**< to = from op to: `from` holds the lower ranks' part */
+    ADAPT_CALL,    /**< a function of who made the schedule is called */
     ADAPT_ROUND,   /**< a round ends */
     ADAPT_PART     /**< a part ends, and with it its last round */
 } mca_coll_adapt_action_kind_t;
@@ -44,7 +51,10 @@ typedef struct mca_coll_adapt_action_t {
     mca_coll_adapt_action_kind_t kind;
     int peer;
     mca_coll_adapt_data_t from, to;
-    void *flow; /**< the engine's, while it is under way */
+    const size_t *bytes; /**< of a packed message, known when its round begins; 0: there is none. NULL: the data tell */
+    void (*call)(void *context);
+    void *context; /**< of `call` */
+    void *flow;    /**< the engine's, while it is under way */
 } mca_coll_adapt_action_t;
 
 /** A piece of memory is behind it. */
@@ -116,6 +126,28 @@ static inline void mca_coll_adapt_schedule_send(mca_coll_adapt_schedule_t *sched
 static inline void mca_coll_adapt_schedule_recv(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t to, int peer)
 {
     mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_RECV, .peer = peer, .to = to });
+}
+
+/**
+ * A packed message of which the first rounds tell how long it is.
+ *
+ * @param kind  ADAPT_SEND or ADAPT_RECV
+ * @param data  where its bytes are; `count` does not count
+ * @param bytes read when its round begins; 0: there is no message
+ */
+static inline void mca_coll_adapt_schedule_found(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_action_kind_t kind,
+                                                 mca_coll_adapt_data_t data, int peer, const size_t *bytes)
+{
+    mca_coll_adapt_schedule_add(
+        schedule, &(mca_coll_adapt_action_t){ .kind = kind, .peer = peer, .from = data, .to = data, .bytes = bytes });
+}
+
+/** A function that is called among the local actions of a round. */
+static inline void mca_coll_adapt_schedule_call(mca_coll_adapt_schedule_t *schedule, void (*call)(void *context),
+                                                void *context)
+{
+    mca_coll_adapt_schedule_add(schedule,
+                                &(mca_coll_adapt_action_t){ .kind = ADAPT_CALL, .call = call, .context = context });
 }
 
 static inline void mca_coll_adapt_schedule_copy(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,

@@ -1060,6 +1060,27 @@ static void test_blocks_in_pieces(void **state)
     }
 }
 
+/* Of blocks that differ leaders have linear trees, and the root sorts all; those who hand out are told lengths first.
+ */
+static void test_leaders_where_the_root_alone_knows(void **state)
+{
+    const mca_coll_han_params_t linear
+        = { .algorithm = HAN_LEADERS, .ibalg = ADAPT_TREE_LINEAR, .sbalg = ADAPT_TREE_LINEAR },
+        binomial = { .algorithm = HAN_LEADERS, .ibalg = ADAPT_TREE_BINOMIAL, .sbalg = ADAPT_TREE_BINOMIAL };
+    mca_coll_han_input_t gather = input_of(HAN_GATHER, 8, 16, 512), scatter = input_of(HAN_SCATTER, 8, 16, 512);
+    const mca_coll_han_input_t gatherv = input_of(HAN_GATHERV, 8, 16, 512),
+                               scatterv = input_of(HAN_SCATTERV, 8, 16, 512);
+    uint64_t gathered, scattered;
+
+    (void) state;
+    gather.in_order = scatter.in_order = false;
+    gathered = times_of(ALONE, gather, linear).single;
+    scattered = times_of(ALONE, scatter, linear).single;
+    assert_int_equal(times_of(ALONE, gatherv, linear).single, gathered);
+    assert_int_equal(times_of(ALONE, gatherv, binomial).single, gathered);
+    assert_int_equal(times_of(ALONE, scatterv, linear).single, scattered + 6000000 + 14 * 2500000);
+}
+
 /* Four ranks share a core. A root's messages in nodes and between them have one turn; behind a leader each has its own.
  */
 static void test_turns_for_both_levels(void **state)
@@ -1336,6 +1357,7 @@ int main(void)
         cmocka_unit_test(test_what_is_known_of_the_fallback),
         cmocka_unit_test(test_blocks_along_a_tree),
         cmocka_unit_test(test_blocks_in_pieces),
+        cmocka_unit_test(test_leaders_where_the_root_alone_knows),
         cmocka_unit_test(test_turns_for_both_levels),
         cmocka_unit_test(test_tree_of_a_large_node),
         cmocka_unit_test(test_tree_of_the_fallback),
