@@ -53,9 +53,7 @@ static mca_coll_adapt_data_t range(const struct blocks *blocks, int from, int to
     if (NULL != blocks->side) {
         return mca_coll_han_side_blocks(blocks->side, from, to - from);
     }
-    return (mca_coll_adapt_data_t){ .buffer = blocks->memory + blocks->first[from],
-                                    .count = blocks->first[to] - blocks->first[from],
-                                    .datatype = MPI_PACKED };
+    return mca_coll_adapt_packed(blocks->memory + blocks->first[from], blocks->first[to] - blocks->first[from]);
 }
 
 static mca_coll_adapt_data_t groups_range(const mca_coll_han_leaders_t *leaders, const struct blocks *blocks, int group,

@@ -14,9 +14,7 @@ struct table {
 
 static mca_coll_adapt_data_t blocks_at(const struct table *table, size_t first, int count)
 {
-    return (mca_coll_adapt_data_t){ .buffer = table->memory + first * table->block,
-                                    .count = (size_t) count * table->block,
-                                    .datatype = MPI_PACKED };
+    return mca_coll_adapt_packed(table->memory + first * table->block, (size_t) count * table->block);
 }
 
 static struct table make_table(mca_coll_han_leaders_t *leaders)

@@ -404,10 +404,10 @@ bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)
 
 size_t mca_coll_han_ragged_block(int ranks)
 {
-    enum { LONGEST = 1024 };
+    enum { LONGEST = 1024, LENGTH = 8 };
     const size_t room = HAN_MOST_MEMORY / (size_t) ranks;
 
-    return LONGEST < room ? LONGEST : room;
+    return LONGEST < room ? LONGEST - LENGTH : LENGTH < room ? room - LENGTH : 0;
 }
 
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective)

@@ -214,7 +214,7 @@ bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
 
 /**
  * Of a gatherv or a scatterv by leaders, bytes of the longest block that goes through them: of longer ones the two copies
- * cost as much as a message, and the root has memory for one of each rank.
+ * cost as much as a message, and the root has memory for one of each rank, with its length.
  */
 size_t mca_coll_han_ragged_block(int ranks);
 

@@ -606,8 +606,7 @@ static struct cost scanned(const struct call *call)
 
 /*
  * Blocks that pass through a leader. A root for which those of a node do not lie side by side walks through all of them
- * once more. Of those that differ (coll_han_ragged.c) trees are linear, and leaders have to be told the lengths:
- * before, where they hand out.
+ * once more. Of those that differ (coll_han_ragged.c) trees are linear.
  */
 static struct cost through_leaders(const struct call *call)
 {
@@ -621,9 +620,8 @@ static struct cost through_leaders(const struct call *call)
     const struct cost between = differ || ADAPT_TREE_LINEAR == call->tree
                                     ? messages(call, HAN_UP, node, copy, others, others, 1, others)
                                     : along_binomial(call, HAN_UP, node, copy);
-    const struct cost before = HAN_SCATTERV == call->input->collective ? with_leader(call, 0, 0) : (struct cost){ 0 };
 
-    return both(both(before, both(inside, between)), (struct cost){ .path = walk, .work = walk, .rank = walk });
+    return both(both(inside, between), (struct cost){ .path = walk, .work = walk, .rank = walk });
 }
 
 static struct cost with_leaders(const struct call *call)

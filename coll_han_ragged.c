@@ -2,35 +2,41 @@
 /*
  * MPI_Gatherv and MPI_Scatterv through the leaders, where no rank but the root knows how long the blocks of others are.
  *
- * A short block goes through its node's leader, a long one straight between its rank and the root: both know its
- * length, and so which way it goes. All others of a node tell their leader how long theirs are, so it knows whether it
- * has to do with the root, and with how many bytes. So of n nodes with p ranks each the root has n - 1 + p - 1 messages
- * for short blocks instead of n * p - 1, and for long ones those that it would have anyway. The root leads its node, to
- * which all blocks go straight.
+ * Short blocks go through the leader of their node, long ones straight between their rank and the root. For short ones
+ * the root, which leads its own node, has n - 1 + p - 1 messages, of n nodes with p ranks each, and not n * p - 1.
  *
- * In gatherv a rank tells the length in the message that brings the block. A leader who fails to hear of a length takes
- * it that the root waits for what there would be, and that it will not hear from the root itself.
+ * A message between a leader and a rank of its node has the length of the rank's block, and the block, where that is
+ * short. The packet between the root and a leader has all lengths of the node, and behind them the short blocks, one
+ * behind the other. So who receives takes the way, and the length, from who sends. MPI wants both to name the same
+ * length; but where the one who receives names a greater one, that does no harm, as without HAN.
  */
 #include "coll_han.h"
 
 #include <string.h>
 
-/* Before a block, or alone, its length. */
+/* A length on its way. */
 typedef uint64_t header_t;
 
-/* What a leader finds out. */
-struct found {
-    size_t limit;
-    int size;      /* ranks of the node */
-    char *places;  /* of their blocks: a header and a short block each, the leader's the first */
-    size_t own;    /* bytes of the leader's block; 0: it is long, or there is none */
-    size_t total;  /* bytes of all short ones */
-    size_t *bytes; /* [size] of each, where they are handed out */
+enum { HEADER = sizeof(header_t) };
+
+/* A length that has not come. */
+static const size_t NOTHING = SIZE_MAX;
+
+/* The blocks of a node, as a leader, or the root, finds them out. All but the memory is the same in each start. */
+struct node {
+    size_t limit; /* bytes of the longest block that is short */
+    int size;     /* its ranks */
+    char *packet; /* room for as many headers, and as many short blocks */
+    size_t total; /* bytes of the packet */
+    char *places; /* at a leader: of messages with its ranks, itself first: a header and room for a short block each */
+    size_t *most; /* [size] at a root that gathers: bytes for which there is room */
+    size_t *through;  /* [size] bytes of a message with a rank of the node; at the root: of the block, 0: it is long */
+    size_t *straight; /* [size] not 0: the block is long */
 };
 
 struct ragged {
     mca_coll_han_leaders_t leaders;
-    size_t limit; /* bytes of the longest block that is short */
+    size_t limit;
     bool gathers;
 };
 
@@ -39,20 +45,56 @@ static size_t bytes_of(mca_coll_adapt_data_t data)
     return data.count * data.datatype->super.size;
 }
 
-static char *place_of(const struct found *found, int member)
+static void put_length(char *header, size_t bytes)
 {
-    return found->places + (size_t) member * (sizeof(header_t) + found->limit);
+    const header_t length = bytes;
+
+    memcpy(header, &length, HEADER);
 }
 
-static size_t length_at(const char *place)
+static size_t length_at(const char *header)
 {
     header_t length;
 
-    memcpy(&length, place, sizeof(length));
+    memcpy(&length, header, HEADER);
     return (size_t) length;
 }
 
-/* A block goes to the root, or comes from it; so does what a leader has. */
+static char *place_of(const struct node *node, int member)
+{
+    return node->places + (size_t) member * (HEADER + node->limit);
+}
+
+/* Where the short block of a rank is, when those of a packet have been spread. */
+static char *spread_to(const struct node *node, int member)
+{
+    return node->packet + (size_t) node->size * HEADER + (size_t) member * node->limit;
+}
+
+static struct node *make_node(struct ragged *ragged, int size, bool leads)
+{
+    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
+    const size_t ranks = (size_t) size, room = ranks * (HEADER + ragged->limit);
+    char *memory = mca_coll_adapt_schedule_memory(schedule, sizeof(struct node) + 3 * ranks * sizeof(size_t));
+    char *packet = mca_coll_adapt_schedule_memory(schedule, room);
+    char *places = leads ? mca_coll_adapt_schedule_memory(schedule, room) : packet;
+    struct node *node = (void *) memory;
+
+    if (NULL == memory || NULL == packet || NULL == places) {
+        return NULL;
+    }
+    *node = (struct node){ .limit = ragged->limit, .size = size, .packet = packet, .places = places, .total = 1 };
+    node->most = (size_t *) (node + 1);
+    node->through = node->most + size;
+    node->straight = node->through + size;
+    memset(node->most, 0, 3 * ranks * sizeof(size_t));
+    for (int i = 0; i < size; ++i) {
+        put_length(packet + (size_t) i * HEADER, NOTHING);
+    }
+    return node;
+}
+
+/* A block, or what a leader has of some, goes to the root; or it comes from there. */
 static void add_message(struct ragged *ragged, bool send, mca_coll_adapt_data_t data, int peer)
 {
     if (send) {
@@ -71,236 +113,292 @@ static mca_coll_adapt_data_t block_of(const struct ragged *ragged, int rank)
     return mca_coll_han_side_blocks(ragged->gathers ? &args->recv : &args->send, rank, 1);
 }
 
-/* The node that so many come before; the own one is behind all. */
+/* The node that comes so many behind the own one. */
 static int group_at(const struct ragged *ragged, int distance)
 {
     return (ragged->leaders.group + distance) % ragged->leaders.topology->group_count;
 }
 
-/* Bytes of the short blocks of a node. */
-static size_t short_bytes(const struct ragged *ragged, int group)
+/* Bytes that go straight, as far as the root knows. */
+static size_t straight_bytes(const struct ragged *ragged)
 {
     const mca_coll_han_topology_t *topology = ragged->leaders.topology;
-    const int *members = mca_coll_han_topology_group(topology, group);
     size_t total = 0;
 
-    for (int i = 0; i < mca_coll_han_topology_group_size(topology, group); ++i) {
-        const size_t bytes = bytes_of(block_of(ragged, members[i]));
+    for (int rank = 0; rank < topology->size; ++rank) {
+        const size_t bytes = bytes_of(block_of(ragged, rank));
 
-        total += bytes <= ragged->limit ? bytes : 0;
+        total += ragged->limit < bytes || ragged->leaders.group == topology->group_of[rank] ? bytes : 0;
     }
     return total;
 }
 
-/* The short blocks of a node, packed one behind the other: from there to where they belong, or the other way. */
-static void copy_blocks(struct ragged *ragged, int group, char *packed)
+/* Blocks of the own node go straight. */
+static void add_near(struct ragged *ragged)
 {
-    const mca_coll_han_topology_t *topology = ragged->leaders.topology;
-    const int *members = mca_coll_han_topology_group(topology, group);
+    const mca_coll_han_leaders_t *leaders = &ragged->leaders;
 
-    for (int i = 0; i < mca_coll_han_topology_group_size(topology, group); ++i) {
-        const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
-        const size_t bytes = bytes_of(block);
-        const mca_coll_adapt_data_t there = mca_coll_adapt_packed(packed, bytes);
+    for (int i = 0; i < leaders->size; ++i) {
+        const mca_coll_adapt_data_t block = block_of(ragged, leaders->members[i]);
 
-        if (0 < bytes && bytes <= ragged->limit) {
-            mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, ragged->gathers ? there : block,
-                                         ragged->gathers ? block : there);
-            packed += bytes;
+        if (leaders->members[i] != leaders->rank && 0 < bytes_of(block)) {
+            add_message(ragged, !ragged->gathers, block, leaders->members[i]);
         }
     }
 }
 
-/* What goes straight: long blocks, and those of the own node. Returns their bytes. */
-static size_t add_straight(struct ragged *ragged)
+static void add_own(struct ragged *ragged)
+{
+    const mca_coll_han_args_t *args = ragged->leaders.args;
+    const mca_coll_han_side_t *side = ragged->gathers ? &args->send : &args->recv;
+
+    if (MPI_IN_PLACE != side->buffer) {
+        const mca_coll_adapt_data_t own = mca_coll_han_side_whole(side), there = block_of(ragged, ragged->leaders.rank);
+
+        mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, ragged->gathers ? own : there,
+                                     ragged->gathers ? there : own);
+    }
+}
+
+/*
+ * A packet has come, or failed to: which blocks are long, for which ranks wait, and where the short ones are; the last
+ * one first, for each moves away from the headers.
+ */
+static int open_packet(void *context, int rc)
+{
+    struct node *node = context;
+    const char *end;
+
+    end = node->packet + (size_t) node->size * HEADER;
+    for (int i = 0; i < node->size; ++i) {
+        const size_t bytes = length_at(node->packet + (size_t) i * HEADER);
+
+        node->through[i] = bytes <= node->limit ? bytes : 0;
+        node->straight[i] = bytes > node->limit && NOTHING != bytes;
+        end += node->through[i];
+        rc = OMPI_SUCCESS == rc && bytes > node->most[i] ? MPI_ERR_TRUNCATE : rc;
+    }
+    for (int i = node->size - 1; i >= 0; --i) {
+        end -= node->through[i];
+        memmove(spread_to(node, i), end, node->through[i]);
+    }
+    return rc;
+}
+
+static void expect_packet(struct ragged *ragged, int group, struct node *node)
+{
+    const int *members = mca_coll_han_topology_group(ragged->leaders.topology, group);
+    const size_t room = (size_t) node->size * (HEADER + node->limit);
+
+    for (int i = 0; i < node->size; ++i) {
+        node->most[i] = bytes_of(block_of(ragged, members[i]));
+    }
+    mca_coll_adapt_schedule_recv(&ragged->leaders.schedule, mca_coll_adapt_packed(node->packet, room), members[0]);
+    mca_coll_adapt_schedule_call(&ragged->leaders.schedule, open_packet, node);
+}
+
+/* What the packet has told of. */
+static void expect_blocks(struct ragged *ragged, int group, struct node *node)
+{
+    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
+    const int *members = mca_coll_han_topology_group(ragged->leaders.topology, group);
+
+    for (int i = 0; i < node->size; ++i) {
+        const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
+
+        mca_coll_adapt_schedule_found(schedule, ADAPT_RECV, block, members[i], &node->straight[i]);
+        mca_coll_adapt_schedule_copy_found(schedule, mca_coll_adapt_packed(spread_to(node, i), 0), block,
+                                           &node->through[i]);
+    }
+}
+
+static void gather_to_root(struct ragged *ragged)
+{
+    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
+    const int groups = ragged->leaders.topology->group_count;
+    struct node **nodes = (void *) mca_coll_adapt_schedule_memory(schedule, (size_t) groups * sizeof(*nodes));
+
+    for (int distance = 1; distance < groups && OMPI_SUCCESS == schedule->rc; ++distance) {
+        const int group = group_at(ragged, distance);
+
+        nodes[group] = make_node(ragged, mca_coll_han_topology_group_size(ragged->leaders.topology, group), false);
+        if (NULL != nodes[group]) {
+            expect_packet(ragged, group, nodes[group]);
+        }
+    }
+    add_near(ragged);
+    add_own(ragged);
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    for (int distance = 1; distance < groups && OMPI_SUCCESS == schedule->rc; ++distance) {
+        expect_blocks(ragged, group_at(ragged, distance), nodes[group_at(ragged, distance)]);
+    }
+}
+
+/* The packet for a node is made in the round that comes first. */
+static mca_coll_adapt_data_t make_packet(struct ragged *ragged, int group)
 {
     const mca_coll_han_topology_t *topology = ragged->leaders.topology;
-    size_t total = 0;
+    const int *members = mca_coll_han_topology_group(topology, group);
+    const int size = mca_coll_han_topology_group_size(topology, group);
+    const struct node *node = make_node(ragged, size, false);
+    size_t total = (size_t) size * HEADER;
 
-    for (int distance = 1; distance <= topology->group_count; ++distance) {
+    for (int i = 0; i < size && NULL != node; ++i) {
+        const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
+        const size_t bytes = bytes_of(block);
+
+        put_length(node->packet + (size_t) i * HEADER, bytes);
+        if (bytes <= ragged->limit) {
+            mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, block,
+                                         mca_coll_adapt_packed(node->packet + total, bytes));
+            total += bytes;
+        }
+    }
+    return mca_coll_adapt_packed(NULL == node ? NULL : node->packet, total);
+}
+
+static void scatter_from_root(struct ragged *ragged)
+{
+    const mca_coll_han_topology_t *topology = ragged->leaders.topology;
+    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
+    mca_coll_adapt_data_t *packets = mca_coll_han_leaders_list(&ragged->leaders);
+
+    if (NULL == packets) {
+        return;
+    }
+    for (int distance = 1; distance < topology->group_count; ++distance) {
+        packets[group_at(ragged, distance)] = make_packet(ragged, group_at(ragged, distance));
+    }
+    add_own(ragged);
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    for (int distance = 1; distance < topology->group_count; ++distance) {
         const int group = group_at(ragged, distance);
-        const int *members = mca_coll_han_topology_group(topology, group);
+
+        mca_coll_adapt_schedule_send(schedule, packets[group], mca_coll_han_topology_leader(topology, group));
+    }
+    add_near(ragged);
+    for (int distance = 1; distance < topology->group_count; ++distance) {
+        const int group = group_at(ragged, distance), *members = mca_coll_han_topology_group(topology, group);
 
         for (int i = 0; i < mca_coll_han_topology_group_size(topology, group); ++i) {
             const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
-            const size_t bytes = bytes_of(block);
 
-            if (members[i] != ragged->leaders.rank && 0 < bytes
-                && (group == ragged->leaders.group || ragged->limit < bytes)) {
-                add_message(ragged, !ragged->gathers, block, members[i]);
-                total += bytes;
+            if (ragged->limit < bytes_of(block)) {
+                mca_coll_adapt_schedule_send(schedule, block, members[i]);
             }
         }
-    }
-    return total;
-}
-
-/* One message with each leader whose node has short blocks; or what these are packed into, or unpacked from. */
-static void add_packets(struct ragged *ragged, char *packed, bool copies)
-{
-    const mca_coll_han_topology_t *topology = ragged->leaders.topology;
-
-    for (int distance = 1; distance < topology->group_count; ++distance) {
-        const int group = group_at(ragged, distance);
-        const size_t bytes = short_bytes(ragged, group);
-
-        if (copies) {
-            copy_blocks(ragged, group, packed);
-        } else if (0 < bytes) {
-            add_message(ragged, !ragged->gathers, mca_coll_adapt_packed(packed, bytes),
-                        mca_coll_han_topology_leader(topology, group));
-        }
-        packed += bytes;
-    }
-}
-
-static void fill_root(struct ragged *ragged)
-{
-    const mca_coll_han_args_t *args = ragged->leaders.args;
-    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
-    const mca_coll_han_side_t *one = ragged->gathers ? &args->send : &args->recv;
-    size_t total = 0, straight;
-    char *packed;
-
-    for (int distance = 1; distance < ragged->leaders.topology->group_count; ++distance) {
-        total += short_bytes(ragged, group_at(ragged, distance));
-    }
-    packed = mca_coll_adapt_schedule_memory(schedule, total);
-    if (NULL == packed) {
-        return;
-    }
-    /* Between a leader and the root both may have a message: in one order on both sides. */
-    if (ragged->gathers) {
-        straight = add_straight(ragged);
-        add_packets(ragged, packed, false);
-        add_packets(ragged, packed, true);
-    } else {
-        if (0 < total) {
-            add_packets(ragged, packed, true);
-            mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-        }
-        add_packets(ragged, packed, false);
-        straight = add_straight(ragged);
-    }
-    mca_coll_han_exchange_limit_root(schedule, straight, ragged->leaders.topology->size);
-    if (MPI_IN_PLACE != one->buffer) {
-        const mca_coll_adapt_data_t own = mca_coll_han_side_whole(one), there = block_of(ragged, ragged->leaders.rank);
-
-        mca_coll_adapt_schedule_copy(schedule, ragged->gathers ? own : there, ragged->gathers ? there : own);
     }
 }
 
 /* ---- the leader of another node ---- */
 
-/* Makes one message of the blocks that have come. */
-static void collect(void *context)
+/* Makes a packet of what the ranks of the node have told. */
+static int collect(void *context, int rc)
 {
-    struct found *found = context;
+    struct node *node = context;
 
-    found->total = found->own;
-    for (int i = 1; i < found->size; ++i) {
-        const char *place = place_of(found, i);
-        const size_t bytes = length_at(place);
+    node->total = (size_t) node->size * HEADER;
+    for (int i = 0; i < node->size && OMPI_SUCCESS == rc; ++i) {
+        const size_t bytes = length_at(place_of(node, i));
 
-        if (bytes <= found->limit) {
-            memmove(found->places + found->total, place + sizeof(header_t), bytes);
-            found->total += bytes;
+        put_length(node->packet + (size_t) i * HEADER, bytes);
+        if (bytes <= node->limit) {
+            memcpy(node->packet + node->total, place_of(node, i) + HEADER, bytes);
+            node->total += bytes;
         }
     }
+    return rc;
 }
 
-/* Finds out how long blocks are that are to be handed out. */
-static void measure(void *context)
+/* Makes a message for each rank of the node of what the packet has for it. */
+static int deal(void *context, int rc)
 {
-    struct found *found = context;
+    struct node *node = context;
+    const char *from = node->packet + (size_t) node->size * HEADER;
 
-    found->total = found->own;
-    for (int i = 1; i < found->size; ++i) {
-        const size_t bytes = length_at(place_of(found, i));
+    for (int i = 0; i < node->size && OMPI_SUCCESS == rc; ++i) {
+        const size_t bytes = length_at(node->packet + (size_t) i * HEADER), through = bytes <= node->limit ? bytes : 0;
 
-        found->bytes[i] = bytes <= found->limit ? bytes : 0;
-        found->total += found->bytes[i];
+        put_length(place_of(node, i), bytes);
+        memcpy(place_of(node, i) + HEADER, from, through);
+        from += through;
+        node->through[i] = HEADER + through;
     }
+    return rc;
 }
 
-/* The other way round than collect: from the last one on, each to its place, of which none lies before. */
-static void spread(void *context)
+/* At who gets a block: whether it has come with its length. */
+static int look(void *context, int rc)
 {
-    struct found *found = context;
-    const char *end = found->places + found->total;
+    struct node *node = context;
 
-    for (int i = found->size - 1; i > 0; --i) {
-        end -= found->bytes[i];
-        memmove(place_of(found, i), end, found->bytes[i]);
+    if (OMPI_SUCCESS == rc) {
+        const size_t bytes = length_at(node->places);
+
+        node->straight[0] = bytes > node->limit;
+        node->through[0] = bytes <= node->limit ? bytes : 0;
+        rc = bytes > node->most[0] ? MPI_ERR_TRUNCATE : OMPI_SUCCESS;
     }
+    return rc;
 }
 
-static void lead_gather(struct ragged *ragged, struct found *found, mca_coll_adapt_data_t own)
+/* What a rank tells its leader: the length of its block, and a short one. Before the round ends. */
+static size_t tell(struct ragged *ragged, char *place, mca_coll_adapt_data_t own)
+{
+    const size_t bytes = bytes_of(own), through = bytes <= ragged->limit ? bytes : 0;
+
+    put_length(place, bytes);
+    if (0 < through) {
+        mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, own, mca_coll_adapt_packed(place + HEADER, through));
+    }
+    return HEADER + through;
+}
+
+/* Takes what a place has: before the round ends; and what comes straight, in the next one. */
+static void take(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t own)
+{
+    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
+
+    node->most[0] = bytes_of(own);
+    mca_coll_adapt_schedule_call(schedule, look, node);
+    mca_coll_adapt_schedule_copy_found(schedule, mca_coll_adapt_packed(node->places + HEADER, 0), own,
+                                       &node->through[0]);
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    mca_coll_adapt_schedule_found(schedule, ADAPT_RECV, own, ragged->leaders.args->root, &node->straight[0]);
+}
+
+static void lead_gather(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
     const int root = ragged->leaders.args->root;
 
-    for (int i = 1; i < found->size; ++i) {
-        mca_coll_adapt_schedule_recv(schedule,
-                                     mca_coll_adapt_packed(place_of(found, i), sizeof(header_t) + found->limit),
+    for (int i = 1; i < node->size; ++i) {
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_adapt_packed(place_of(node, i), HEADER + node->limit),
                                      ragged->leaders.members[i]);
     }
-    if (0 < found->own) {
-        mca_coll_adapt_schedule_copy(schedule, own, mca_coll_adapt_packed(found->places, found->own));
-    } else if (0 < bytes_of(own)) {
+    (void) tell(ragged, node->places, own);
+    mca_coll_adapt_schedule_call(schedule, collect, node);
+    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
+    mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(node->packet, 0), root, &node->total);
+    if (ragged->limit < bytes_of(own)) {
         mca_coll_adapt_schedule_send(schedule, own, root);
     }
-    mca_coll_adapt_schedule_call(schedule, collect, found);
-    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    found->total = 1;
-    mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(found->places, 0), root, &found->total);
 }
 
-static void lead_scatter(struct ragged *ragged, struct found *found, mca_coll_adapt_data_t own)
+static void lead_scatter(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
-    const int root = ragged->leaders.args->root;
+    const size_t room = (size_t) node->size * (HEADER + node->limit);
 
-    for (int i = 1; i < found->size; ++i) {
-        mca_coll_adapt_schedule_recv(schedule, mca_coll_adapt_packed(place_of(found, i), sizeof(header_t)),
-                                     ragged->leaders.members[i]);
-    }
-    mca_coll_adapt_schedule_call(schedule, measure, found);
+    mca_coll_adapt_schedule_recv(schedule, mca_coll_adapt_packed(node->packet, room), ragged->leaders.args->root);
+    mca_coll_adapt_schedule_call(schedule, deal, node);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    found->total = 0;
-    mca_coll_adapt_schedule_found(schedule, ADAPT_RECV, mca_coll_adapt_packed(found->places, 0), root, &found->total);
-    if (0 == found->own && 0 < bytes_of(own)) {
-        mca_coll_adapt_schedule_recv(schedule, own, root);
+    for (int i = 1; i < node->size; ++i) {
+        node->through[i] = 1; /* also where the packet does not come: nobody is to wait for it */
+        mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(place_of(node, i), 0),
+                                      ragged->leaders.members[i], &node->through[i]);
     }
-    mca_coll_adapt_schedule_call(schedule, spread, found);
-    mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    for (int i = 1; i < found->size; ++i) {
-        found->bytes[i] = 1;
-        mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(place_of(found, i), 0),
-                                      ragged->leaders.members[i], &found->bytes[i]);
-    }
-    if (0 < found->own) {
-        mca_coll_adapt_schedule_copy(schedule, mca_coll_adapt_packed(found->places, found->own), own);
-    }
-}
-
-static void fill_leader(struct ragged *ragged, mca_coll_adapt_data_t own)
-{
-    mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
-    const size_t size = (size_t) ragged->leaders.size;
-    struct found *found = (void *) mca_coll_adapt_schedule_memory(schedule, sizeof(*found));
-    void *bytes = mca_coll_adapt_schedule_memory(schedule, size * sizeof(size_t));
-    char *places = mca_coll_adapt_schedule_memory(schedule, size * (sizeof(header_t) + ragged->limit));
-
-    if (NULL == found || NULL == bytes || NULL == places) {
-        return;
-    }
-    *found = (struct found){ .limit = ragged->limit,
-                             .size = ragged->leaders.size,
-                             .places = places,
-                             .own = bytes_of(own) <= ragged->limit ? bytes_of(own) : 0,
-                             .bytes = bytes };
-    (ragged->gathers ? lead_gather : lead_scatter)(ragged, found, own);
+    take(ragged, node, own);
 }
 
 /* ---- who leads nothing ---- */
@@ -313,44 +411,44 @@ static void fill_near(struct ragged *ragged, mca_coll_adapt_data_t own)
     }
 }
 
-static void fill_far(struct ragged *ragged, mca_coll_adapt_data_t own)
+static void fill_far(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t own)
 {
     mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
-    const header_t length = bytes_of(own);
-    const bool through = 0 < length && length <= ragged->limit, told_with_it = through && ragged->gathers;
-    const size_t told = sizeof(length) + (told_with_it ? (size_t) length : 0);
-    char *message = mca_coll_adapt_schedule_memory(schedule, told);
 
-    if (NULL == message) {
-        return;
-    }
-    memcpy(message, &length, sizeof(length));
-    if (told_with_it) {
-        mca_coll_adapt_schedule_copy(schedule, own, mca_coll_adapt_packed(message + sizeof(length), (size_t) length));
+    if (ragged->gathers) {
+        const size_t told = tell(ragged, node->places, own);
+
         mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    }
-    mca_coll_adapt_schedule_send(schedule, mca_coll_adapt_packed(message, told), ragged->leaders.leader);
-    if (!told_with_it && 0 < length) {
-        add_message(ragged, ragged->gathers, own, through ? ragged->leaders.leader : ragged->leaders.args->root);
+        mca_coll_adapt_schedule_send(schedule, mca_coll_adapt_packed(node->places, told), ragged->leaders.leader);
+        if (ragged->limit < bytes_of(own)) {
+            mca_coll_adapt_schedule_send(schedule, own, ragged->leaders.args->root);
+        }
+    } else {
+        mca_coll_adapt_schedule_recv(schedule, mca_coll_adapt_packed(node->places, HEADER + node->limit),
+                                     ragged->leaders.leader);
+        take(ragged, node, own);
     }
 }
 
 int mca_coll_han_ragged(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
-    const int root_group = module->topology.group_of[args->root];
     struct ragged ragged = { .leaders = mca_coll_han_leaders_begin(module, args),
                              .limit = mca_coll_han_ragged_block(module->topology.size),
                              .gathers = HAN_GATHERV == args->collective };
     const mca_coll_adapt_data_t own = mca_coll_han_side_whole(ragged.gathers ? &args->send : &args->recv);
+    const bool leads = ragged.leaders.rank == ragged.leaders.leader;
 
     if (ragged.leaders.rank == args->root) {
-        fill_root(&ragged);
-    } else if (ragged.leaders.group == root_group) {
+        (ragged.gathers ? gather_to_root : scatter_from_root)(&ragged);
+        mca_coll_han_exchange_limit_root(&ragged.leaders.schedule, straight_bytes(&ragged), module->topology.size);
+    } else if (ragged.leaders.group == module->topology.group_of[args->root]) {
         fill_near(&ragged, own);
-    } else if (ragged.leaders.rank == ragged.leaders.leader) {
-        fill_leader(&ragged, own);
     } else {
-        fill_far(&ragged, own);
+        struct node *node = make_node(&ragged, leads ? ragged.leaders.size : 1, leads);
+
+        if (NULL != node) {
+            (!leads ? fill_far : ragged.gathers ? lead_gather : lead_scatter)(&ragged, node, own);
+        }
     }
     return mca_coll_han_leaders_perform(&ragged.leaders, module, request);
 }

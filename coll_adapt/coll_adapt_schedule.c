@@ -4,7 +4,8 @@
  * otherwise each completion starts what may start now. Parts wait for nothing but their own messages, and a message for
  * nothing but a place in its window.
  *
- * After an error all rounds go on, without local actions, and what is sent is empty: mca_coll_adapt_message_result().
+ * After an error all rounds go on, without local actions but calls, and what is sent is empty:
+ * mca_coll_adapt_message_result().
  *
  * Events are recorded, as in coll_adapt_core.c: the thread that finds nobody in advance() goes in and stays until there
  * is no event that it has not seen.
@@ -74,10 +75,27 @@ static position skip_parts(const mca_coll_adapt_schedule_t *schedule, position a
     return action;
 }
 
+/* Now it is its turn. */
+static bool is_there(position action)
+{
+    return NULL == action->bytes || 0 < *action->bytes;
+}
+
+/* As long as they are then. */
+static mca_coll_adapt_data_t data_of(position action, const mca_coll_adapt_data_t *data)
+{
+    mca_coll_adapt_data_t known = *data;
+
+    if (NULL != action->bytes && MPI_PACKED == known.datatype) {
+        known.count = *action->bytes;
+    }
+    return known;
+}
+
 /* Packed bytes may be more than an int counts. */
 static int copy(position action)
 {
-    const mca_coll_adapt_data_t *from = &action->from, *to = &action->to;
+    const mca_coll_adapt_data_t known = data_of(action, &action->from), *from = &known, *to = &action->to;
     const bool packs = MPI_PACKED == to->datatype, unpacks = MPI_PACKED == from->datatype;
     const mca_coll_adapt_data_t *typed = packs ? from : to;
     coll_packing_t packing;
@@ -103,18 +121,16 @@ static int copy(position action)
     return rc;
 }
 
-/* The local actions of the round that begins here. */
-static int act(const mca_coll_adapt_schedule_t *schedule, position action)
+/* The local actions of the round that begins here. Returns rc, or the first error. */
+static int act(const mca_coll_adapt_schedule_t *schedule, position action, int rc)
 {
-    int rc = OMPI_SUCCESS;
-
-    for (; OMPI_SUCCESS == rc && !ends_round(action); ++action) {
-        if (ADAPT_COPY == action->kind) {
+    for (; !ends_round(action); ++action) {
+        if (ADAPT_CALL == action->kind) {
+            rc = action->call(action->context, rc);
+        } else if (OMPI_SUCCESS == rc && ADAPT_COPY == action->kind && is_there(action)) {
             rc = copy(action);
-        } else if (ADAPT_COMBINE == action->kind) {
+        } else if (OMPI_SUCCESS == rc && ADAPT_COMBINE == action->kind) {
             ompi_op_reduce(schedule->op, action->from.buffer, action->to.buffer, action->to.count, action->to.datatype);
-        } else if (ADAPT_CALL == action->kind) {
-            action->call(action->context);
         }
     }
     return rc;
@@ -130,17 +146,14 @@ static bool may_be_message(position action)
 /* In the round that has begun. */
 static bool is_message(position action, mca_coll_adapt_action_kind_t kind)
 {
-    return kind == action->kind && (NULL == action->bytes || 0 < *action->bytes);
+    return kind == action->kind && is_there(action);
 }
 
 /* The message, as it is sent or received. */
 static mca_coll_adapt_data_t message_of(position action, bool failed)
 {
-    mca_coll_adapt_data_t data = ADAPT_SEND == action->kind ? action->from : action->to;
+    mca_coll_adapt_data_t data = data_of(action, ADAPT_SEND == action->kind ? &action->from : &action->to);
 
-    if (NULL != action->bytes) {
-        data.count = *action->bytes;
-    }
     if (failed && ADAPT_SEND == action->kind) {
         data.count = 0;
     }
@@ -323,9 +336,7 @@ static int run(const mca_coll_adapt_schedule_t *schedule, int tag)
     }
     for (position action = schedule->actions; action < end_of_schedule(schedule); ++action) {
         rc = communicate(schedule, action, tag, &messages, rc);
-        if (OMPI_SUCCESS == rc) {
-            rc = act(schedule, action);
-        }
+        rc = act(schedule, action, rc);
         while (!ends_round(action)) {
             ++action;
         }
@@ -455,9 +466,7 @@ static int go_on(performance_t *self, struct place *place, int rc)
         if (!round_is_over(place)) {
             break;
         }
-        if (OMPI_SUCCESS == rc) {
-            rc = act(&self->schedule, place->round);
-        }
+        rc = act(&self->schedule, place->round, rc);
         leave_round(self, place);
     }
     return rc;

@@ -51,8 +51,9 @@ typedef struct mca_coll_adapt_action_t {
     mca_coll_adapt_action_kind_t kind;
     int peer;
     mca_coll_adapt_data_t from, to;
-    const size_t *bytes; /**< of a packed message, known when its round begins; 0: there is none. NULL: the data tell */
-    void (*call)(void *context);
+    const size_t
+        *bytes; /**< read when it is its turn: of packed data; 0: there is nothing to do. NULL: the data tell */
+    int (*call)(void *context, int rc);
     void *context; /**< of `call` */
     void *flow;    /**< the engine's, while it is under way */
 } mca_coll_adapt_action_t;
@@ -129,11 +130,11 @@ static inline void mca_coll_adapt_schedule_recv(mca_coll_adapt_schedule_t *sched
 }
 
 /**
- * A packed message of which the first rounds tell how long it is.
+ * A message of which an earlier round tells whether there is one, and how long it is.
  *
  * @param kind  ADAPT_SEND or ADAPT_RECV
- * @param data  where its bytes are; `count` does not count
- * @param bytes read when its round begins; 0: there is no message
+ * @param data  of packed ones `count` does not count
+ * @param bytes read when its round begins: of a packed message; 0: there is none
  */
 static inline void mca_coll_adapt_schedule_found(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_action_kind_t kind,
                                                  mca_coll_adapt_data_t data, int peer, const size_t *bytes)
@@ -142,8 +143,11 @@ static inline void mca_coll_adapt_schedule_found(mca_coll_adapt_schedule_t *sche
         schedule, &(mca_coll_adapt_action_t){ .kind = kind, .peer = peer, .from = data, .to = data, .bytes = bytes });
 }
 
-/** A function that is called among the local actions of a round. */
-static inline void mca_coll_adapt_schedule_call(mca_coll_adapt_schedule_t *schedule, void (*call)(void *context),
+/**
+ * A function that is called among the local actions of a round: also after an error, for what it finds out others may
+ * wait for. It gets the first error, or OMPI_SUCCESS, and returns that, or the first one.
+ */
+static inline void mca_coll_adapt_schedule_call(mca_coll_adapt_schedule_t *schedule, int (*call)(void *context, int rc),
                                                 void *context)
 {
     mca_coll_adapt_schedule_add(schedule,
@@ -154,6 +158,14 @@ static inline void mca_coll_adapt_schedule_copy(mca_coll_adapt_schedule_t *sched
                                                 mca_coll_adapt_data_t to)
 {
     mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_COPY, .from = from, .to = to });
+}
+
+/** The same of as many packed bytes as are known when it is its turn; `count` of `from` does not count. */
+static inline void mca_coll_adapt_schedule_copy_found(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,
+                                                      mca_coll_adapt_data_t to, const size_t *bytes)
+{
+    mca_coll_adapt_schedule_add(
+        schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_COPY, .from = from, .to = to, .bytes = bytes });
 }
 
 static inline void mca_coll_adapt_schedule_combine(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,

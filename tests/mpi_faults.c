@@ -21,6 +21,7 @@ static long wire = 0;
 static long flood = 0;
 static long yields = 0;
 static long late = 0;
+static long unequal = 0;
 static long padding = 0;
 static long freed = 0;
 static long alone = 0;
@@ -632,6 +633,66 @@ static void late_rank_holds_up_nobody(void)
     t_free(own);
 }
 
+/*
+ * One end of a gatherv, or a scatterv, names other lengths than the other: who receives has more room, which MPI does
+ * not allow, but programs have; or the last rank's block is longer, an error that nobody waits for, and what comes then
+ * is right.
+ */
+static void ends_name_unequal_lengths(void)
+{
+    enum { ROOM = 5000, KINDS = 3, UNTOUCHED = 0xab };
+    static const int lengths[KINDS] = { 500, 3000, 2 };
+    unsigned char *own = t_alloc(2 * ROOM), *all = t_alloc((size_t) t.size * 2 * ROOM);
+    int *sent = t_alloc((size_t) t.size * sizeof(*sent)), *room = t_alloc((size_t) t.size * sizeof(*room)),
+        *places = t_alloc((size_t) t.size * sizeof(*places));
+    const int last = t.size - 1;
+
+    T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    for (int round = 0; round < 2 * 2 * KINDS; ++round) {
+        const bool gathers = 0 == round % 2, too_long = 0 == round / 2 % 2;
+        const int at = gathers ? 0 : last; /* who learns of the error */
+        long wrong = 0;
+        int rc;
+
+        for (int rank = 0; rank < t.size; ++rank) {
+            sent[rank] = lengths[(rank + round) % KINDS];
+            room[rank] = too_long && last == rank ? sent[rank] - 1 : ROOM;
+            places[rank] = rank * 2 * ROOM;
+        }
+        memset(own, UNTOUCHED, 2 * ROOM);
+        memset(all, UNTOUCHED, (size_t) t.size * 2 * ROOM);
+        for (int rank = 0; rank < t.size; ++rank) {
+            for (int i = 0; i < sent[rank]; ++i) {
+                if (!gathers) {
+                    all[places[rank] + i] = t_pattern((uint64_t) rank, (size_t) i);
+                } else if (rank == t.rank) {
+                    own[i] = t_pattern((uint64_t) rank, (size_t) i);
+                }
+            }
+        }
+        rc = gathers ? MPI_Gatherv(own, sent[t.rank], MPI_BYTE, all, room, places, MPI_BYTE, 0, MPI_COMM_WORLD)
+                     : MPI_Scatterv(all, sent, places, MPI_BYTE, own, room[t.rank], MPI_BYTE, 0, MPI_COMM_WORLD);
+        if (too_long) {
+            t_expect(at != t.rank || MPI_ERR_TRUNCATE == rc, "round %d gives %d", round, rc);
+            continue;
+        }
+        for (int rank = 0; rank < t.size; ++rank) {
+            const unsigned char *block = gathers ? all + places[rank] : own;
+
+            for (int i = 0; (gathers ? 0 : rank) == t.rank && i < ROOM; ++i) {
+                wrong += block[i] != (i < sent[rank] ? t_pattern((uint64_t) rank, (size_t) i) : UNTOUCHED);
+            }
+        }
+        t_expect(MPI_SUCCESS == rc && 0 == wrong, "round %d gives %d, %ld bytes are wrong", round, rc, wrong);
+    }
+    T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+    t_free(places);
+    t_free(room);
+    t_free(sent);
+    t_free(all);
+    t_free(own);
+}
+
 /* A structure with padding behind its last member. */
 struct located {
     double value;
@@ -779,7 +840,8 @@ int main(int argc, char **argv)
             { "--signature", false, &signature }, { "--first", false, &first },     { "--wire", false, &wire },
             { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
             { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed },
-            { "--alone", false, &alone },         { "--partly", false, &partly },   { "--unfit", false, &unfit } };
+            { "--alone", false, &alone },         { "--partly", false, &partly },   { "--unfit", false, &unfit },
+            { "--unequal", false, &unequal } };
     const struct {
         const long *wanted;
         const char *name;
@@ -800,6 +862,8 @@ int main(int argc, char **argv)
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
         { &late, "a rank that is late for a gatherv or a scatterv holds up nobody but the root",
           late_rank_holds_up_nobody },
+        { &unequal, "a gatherv or a scatterv whose ends name unequal lengths is right, or an error",
+          ends_name_unequal_lengths },
         { &partly, "a reduce_scatter is right where only ranks that get nothing are not in place",
           some_ranks_are_in_place },
         { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },

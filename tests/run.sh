@@ -100,6 +100,8 @@ a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_
 whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding
 leaders alone and not, libnbc       | usual       | 2,2,2,1 | slot | --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module libnbc --mca coll_han_allreduce_segsize 65536 | mpi_faults --alone
+ends name unequal lengths, by MAP   | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --unequal
+the same by leaders, by MAP         | usual       | 3,2,3,1 | MAP  | --mca coll_han_gatherv_algorithm leaders --mca coll_han_scatterv_algorithm leaders | mpi_faults --unequal
 in place, but for who gets nothing  | usual       | 2,2,2,2 | slot | --mca coll_han_reduce_scatter_algorithm tree | mpi_faults --partly
 left with messages under way        | usual       | 2,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 -x OMPI_MPI_THREAD_LEVEL=3 | mpi_faults --freed
 a ready call keeps its core         | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_scatter_algorithm exchange | mpi_faults --yields
