@@ -148,7 +148,7 @@ static double leaders_bytes(const mca_coll_han_input_t *input)
         return all;
     case HAN_GATHERV:
     case HAN_SCATTERV:
-        return nodes * ppn * (double) mca_coll_han_ragged_block(input->nodes * input->ppn);
+        return nodes * ppn * (double) mca_coll_han_ragged_block((size_t) input->nodes * (size_t) input->ppn);
     case HAN_REDUCE_SCATTER_BLOCK:
     case HAN_REDUCE_SCATTER:
         /* What each rank has, what is sorted, and what comes from the nodes. */
@@ -402,10 +402,10 @@ bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective)
     return HAN_GATHERV == collective || HAN_SCATTERV == collective;
 }
 
-size_t mca_coll_han_ragged_block(int ranks)
+size_t mca_coll_han_ragged_block(size_t ranks)
 {
     enum { LONGEST = 1024, LENGTH = 8 };
-    const size_t room = HAN_MOST_MEMORY / (size_t) ranks;
+    const size_t room = HAN_MOST_MEMORY / ranks;
 
     return LONGEST < room ? LONGEST - LENGTH : LENGTH < room ? room - LENGTH : 0;
 }

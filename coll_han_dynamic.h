@@ -216,7 +216,7 @@ bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
  * Of a gatherv or a scatterv by leaders, bytes of the longest block that goes through them: of longer ones the two copies
  * cost as much as a message, and the root has memory for one of each rank, with its length.
  */
-size_t mca_coll_han_ragged_block(int ranks);
+size_t mca_coll_han_ragged_block(size_t ranks);
 
 /** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);

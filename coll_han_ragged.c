@@ -433,7 +433,7 @@ static void fill_far(struct ragged *ragged, struct node *node, mca_coll_adapt_da
 int mca_coll_han_ragged(han_module_t *module, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     struct ragged ragged = { .leaders = mca_coll_han_leaders_begin(module, args),
-                             .limit = mca_coll_han_ragged_block(module->topology.size),
+                             .limit = mca_coll_han_ragged_block((size_t) module->topology.size),
                              .gathers = HAN_GATHERV == args->collective };
     const mca_coll_adapt_data_t own = mca_coll_han_side_whole(ragged.gathers ? &args->send : &args->recv);
     const bool leads = ragged.leaders.rank == ragged.leaders.leader;

@@ -356,6 +356,8 @@ t_check "explain tells where the rule's algorithm does not serve the call" test_
 t_check "explain wants all of the input" test_use 'explain wants --bytes' explain "$tmp/good" --collective bcast "${CALL[@]}"
 t_check "explain has an answer for as many bytes as a number holds" run 0 \
     explain "$tmp/good" --collective bcast "${CALL[@]}" --bytes 18446744073709551615
+t_check "explain has an answer for more ranks than an int counts" run 0 \
+    explain --collective gatherv --form blocking --nodes 65536 --ppn 65536 --bytes 0
 t_check "explain tells what a number may be" test_use 'nodes=x; accepted:' \
     explain "$tmp/good" --collective bcast --nodes x --ppn 4 --bytes 1
 t_check "explain wants one number, not a range" test_use 'one number each' \

@@ -882,7 +882,7 @@ static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_
         return (input->ppn + 2) * ranks * operand;
     case HAN_GATHERV:
     case HAN_SCATTERV:
-        return ranks * (double) mca_coll_han_ragged_block((int) ranks);
+        return ranks * (double) mca_coll_han_ragged_block((size_t) ranks);
     case HAN_SCAN:
     case HAN_EXSCAN:
         return 0 == params->ibs || segment >= operand ? (own + 3) * operand : 4 * (own + 1) * segment;
