@@ -599,7 +599,7 @@ int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args,
  * Limits the messages of a root that are under way at once, where they are many.
  *
  * @param bytes of all of them
- * @param ranks of the communicator; 1: this one is not the root
+ * @param ranks of the communicator
  */
 void mca_coll_han_exchange_limit_root(mca_coll_adapt_schedule_t *schedule, size_t bytes, int ranks);
 

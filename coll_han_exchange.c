@@ -134,11 +134,7 @@ static struct message message_of(const struct exchange *exchange, const struct s
 
 static void add_message(struct exchange *exchange, int which, mca_coll_adapt_data_t data, int peer)
 {
-    if (SEND == which) {
-        mca_coll_adapt_schedule_send(&exchange->schedule, data, peer);
-    } else {
-        mca_coll_adapt_schedule_recv(&exchange->schedule, data, peer);
-    }
+    mca_coll_adapt_schedule_message(&exchange->schedule, SEND == which ? ADAPT_SEND : ADAPT_RECV, data, peer, NULL);
 }
 
 /* In pieces of bytes that lie one behind the other. */
@@ -303,7 +299,9 @@ static void limit(struct exchange *exchange)
     mca_coll_adapt_schedule_t *schedule = &exchange->schedule;
 
     if (0 == segment && -1 != exchange->args->root) {
-        mca_coll_han_exchange_limit_root(schedule, most, exchange->rank == exchange->args->root ? topology->size : 1);
+        if (exchange->rank == exchange->args->root) {
+            mca_coll_han_exchange_limit_root(schedule, most, topology->size);
+        }
         return;
     }
     schedule->buffered = 0 < segment && segment <= HAN_EXCHANGE_BUFFERED ? segment - 1 : HAN_EXCHANGE_BUFFERED;

@@ -94,23 +94,29 @@ static struct node *make_node(struct ragged *ragged, int size, bool leads)
     return node;
 }
 
-/* A block, or what a leader has of some, goes to the root; or it comes from there. */
-static void add_message(struct ragged *ragged, bool send, mca_coll_adapt_data_t data, int peer)
+/* A block that one rank has for the root, or gets from it: from there to here, or the other way. */
+static void add_block(struct ragged *ragged, bool send, mca_coll_adapt_data_t block, int peer)
 {
-    if (send) {
-        mca_coll_adapt_schedule_send(&ragged->leaders.schedule, data, peer);
-    } else {
-        mca_coll_adapt_schedule_recv(&ragged->leaders.schedule, data, peer);
-    }
+    mca_coll_adapt_schedule_message(&ragged->leaders.schedule, send ? ADAPT_SEND : ADAPT_RECV, block, peer, NULL);
 }
 
 /* ---- the root ---- */
 
+static const mca_coll_han_side_t *side_of(const struct ragged *ragged)
+{
+    return ragged->gathers ? &ragged->leaders.args->recv : &ragged->leaders.args->send;
+}
+
 static mca_coll_adapt_data_t block_of(const struct ragged *ragged, int rank)
 {
-    const mca_coll_han_args_t *args = ragged->leaders.args;
+    return mca_coll_han_side_blocks(side_of(ragged), rank, 1);
+}
 
-    return mca_coll_han_side_blocks(ragged->gathers ? &args->recv : &args->send, rank, 1);
+static size_t block_bytes(const struct ragged *ragged, int rank)
+{
+    const mca_coll_han_side_t *side = side_of(ragged);
+
+    return (size_t) mca_coll_han_side_count(side, rank) * side->type->super.size;
 }
 
 /* The node that comes so many behind the own one. */
@@ -126,7 +132,7 @@ static size_t straight_bytes(const struct ragged *ragged)
     size_t total = 0;
 
     for (int rank = 0; rank < topology->size; ++rank) {
-        const size_t bytes = bytes_of(block_of(ragged, rank));
+        const size_t bytes = block_bytes(ragged, rank);
 
         total += ragged->limit < bytes || ragged->leaders.group == topology->group_of[rank] ? bytes : 0;
     }
@@ -142,7 +148,7 @@ static void add_near(struct ragged *ragged)
         const mca_coll_adapt_data_t block = block_of(ragged, leaders->members[i]);
 
         if (leaders->members[i] != leaders->rank && 0 < bytes_of(block)) {
-            add_message(ragged, !ragged->gathers, block, leaders->members[i]);
+            add_block(ragged, !ragged->gathers, block, leaders->members[i]);
         }
     }
 }
@@ -191,7 +197,7 @@ static void expect_packet(struct ragged *ragged, int group, struct node *node)
     const size_t room = (size_t) node->size * (HEADER + node->limit);
 
     for (int i = 0; i < node->size; ++i) {
-        node->most[i] = bytes_of(block_of(ragged, members[i]));
+        node->most[i] = block_bytes(ragged, members[i]);
     }
     mca_coll_adapt_schedule_recv(&ragged->leaders.schedule, mca_coll_adapt_packed(node->packet, room), members[0]);
     mca_coll_adapt_schedule_call(&ragged->leaders.schedule, open_packet, node);
@@ -206,7 +212,7 @@ static void expect_blocks(struct ragged *ragged, int group, struct node *node)
     for (int i = 0; i < node->size; ++i) {
         const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
 
-        mca_coll_adapt_schedule_found(schedule, ADAPT_RECV, block, members[i], &node->straight[i]);
+        mca_coll_adapt_schedule_message(schedule, ADAPT_RECV, block, members[i], &node->straight[i]);
         mca_coll_adapt_schedule_copy_found(schedule, mca_coll_adapt_packed(spread_to(node, i), 0), block,
                                            &node->through[i]);
     }
@@ -240,21 +246,26 @@ static mca_coll_adapt_data_t make_packet(struct ragged *ragged, int group)
     const mca_coll_han_topology_t *topology = ragged->leaders.topology;
     const int *members = mca_coll_han_topology_group(topology, group);
     const int size = mca_coll_han_topology_group_size(topology, group);
-    const struct node *node = make_node(ragged, size, false);
-    size_t total = (size_t) size * HEADER;
+    size_t total = (size_t) size * HEADER, at = total;
+    char *packet;
 
-    for (int i = 0; i < size && NULL != node; ++i) {
-        const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
-        const size_t bytes = bytes_of(block);
+    for (int i = 0; i < size; ++i) {
+        const size_t bytes = block_bytes(ragged, members[i]);
 
-        put_length(node->packet + (size_t) i * HEADER, bytes);
+        total += bytes <= ragged->limit ? bytes : 0;
+    }
+    packet = mca_coll_adapt_schedule_memory(&ragged->leaders.schedule, total);
+    for (int i = 0; i < size && NULL != packet; ++i) {
+        const size_t bytes = block_bytes(ragged, members[i]);
+
+        put_length(packet + (size_t) i * HEADER, bytes);
         if (bytes <= ragged->limit) {
-            mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, block,
-                                         mca_coll_adapt_packed(node->packet + total, bytes));
-            total += bytes;
+            mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, block_of(ragged, members[i]),
+                                         mca_coll_adapt_packed(packet + at, bytes));
+            at += bytes;
         }
     }
-    return mca_coll_adapt_packed(NULL == node ? NULL : node->packet, total);
+    return mca_coll_adapt_packed(packet, total);
 }
 
 static void scatter_from_root(struct ragged *ragged)
@@ -281,10 +292,8 @@ static void scatter_from_root(struct ragged *ragged)
         const int group = group_at(ragged, distance), *members = mca_coll_han_topology_group(topology, group);
 
         for (int i = 0; i < mca_coll_han_topology_group_size(topology, group); ++i) {
-            const mca_coll_adapt_data_t block = block_of(ragged, members[i]);
-
-            if (ragged->limit < bytes_of(block)) {
-                mca_coll_adapt_schedule_send(schedule, block, members[i]);
+            if (ragged->limit < block_bytes(ragged, members[i])) {
+                mca_coll_adapt_schedule_send(schedule, block_of(ragged, members[i]), members[i]);
             }
         }
     }
@@ -364,7 +373,7 @@ static void take(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t
     mca_coll_adapt_schedule_copy_found(schedule, mca_coll_adapt_packed(node->places + HEADER, 0), own,
                                        &node->through[0]);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    mca_coll_adapt_schedule_found(schedule, ADAPT_RECV, own, ragged->leaders.args->root, &node->straight[0]);
+    mca_coll_adapt_schedule_message(schedule, ADAPT_RECV, own, ragged->leaders.args->root, &node->straight[0]);
 }
 
 static void lead_gather(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t own)
@@ -379,7 +388,7 @@ static void lead_gather(struct ragged *ragged, struct node *node, mca_coll_adapt
     (void) tell(ragged, node->places, own);
     mca_coll_adapt_schedule_call(schedule, collect, node);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
-    mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(node->packet, 0), root, &node->total);
+    mca_coll_adapt_schedule_message(schedule, ADAPT_SEND, mca_coll_adapt_packed(node->packet, 0), root, &node->total);
     if (ragged->limit < bytes_of(own)) {
         mca_coll_adapt_schedule_send(schedule, own, root);
     }
@@ -395,8 +404,8 @@ static void lead_scatter(struct ragged *ragged, struct node *node, mca_coll_adap
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     for (int i = 1; i < node->size; ++i) {
         node->through[i] = 1; /* also where the packet does not come: nobody is to wait for it */
-        mca_coll_adapt_schedule_found(schedule, ADAPT_SEND, mca_coll_adapt_packed(place_of(node, i), 0),
-                                      ragged->leaders.members[i], &node->through[i]);
+        mca_coll_adapt_schedule_message(schedule, ADAPT_SEND, mca_coll_adapt_packed(place_of(node, i), 0),
+                                        ragged->leaders.members[i], &node->through[i]);
     }
     take(ragged, node, own);
 }
@@ -407,7 +416,7 @@ static void lead_scatter(struct ragged *ragged, struct node *node, mca_coll_adap
 static void fill_near(struct ragged *ragged, mca_coll_adapt_data_t own)
 {
     if (0 < bytes_of(own)) {
-        add_message(ragged, ragged->gathers, own, ragged->leaders.args->root);
+        add_block(ragged, ragged->gathers, own, ragged->leaders.args->root);
     }
 }
 

@@ -51,8 +51,7 @@ typedef struct mca_coll_adapt_action_t {
     mca_coll_adapt_action_kind_t kind;
     int peer;
     mca_coll_adapt_data_t from, to;
-    const size_t
-        *bytes; /**< read when it is its turn: of packed data; 0: there is nothing to do. NULL: the data tell */
+    const size_t *bytes; /**< read at its turn, of packed data; 0: there is nothing to do. NULL: the data tell */
     int (*call)(void *context, int rc);
     void *context; /**< of `call` */
     void *flow;    /**< the engine's, while it is under way */
@@ -118,29 +117,31 @@ static inline void mca_coll_adapt_schedule_add(mca_coll_adapt_schedule_t *schedu
     schedule->actions[schedule->count++] = *action;
 }
 
+/**
+ * A message that goes to the peer (ADAPT_SEND), or comes from it (ADAPT_RECV).
+ *
+ * @param bytes NULL, or read when its round begins, for an earlier one tells whether there is a message, and how long a
+ *              packed one is, whose `count` does not count; 0: there is none
+ */
+static inline void mca_coll_adapt_schedule_message(mca_coll_adapt_schedule_t *schedule,
+                                                   mca_coll_adapt_action_kind_t kind, mca_coll_adapt_data_t data,
+                                                   int peer, const size_t *bytes)
+{
+    mca_coll_adapt_action_t action = { .kind = kind, .peer = peer, .bytes = bytes };
+
+    *(ADAPT_SEND == kind ? &action.from : &action.to) = data;
+    mca_coll_adapt_schedule_add(schedule, &action);
+}
+
 static inline void mca_coll_adapt_schedule_send(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t from,
                                                 int peer)
 {
-    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_SEND, .peer = peer, .from = from });
+    mca_coll_adapt_schedule_message(schedule, ADAPT_SEND, from, peer, NULL);
 }
 
 static inline void mca_coll_adapt_schedule_recv(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_data_t to, int peer)
 {
-    mca_coll_adapt_schedule_add(schedule, &(mca_coll_adapt_action_t){ .kind = ADAPT_RECV, .peer = peer, .to = to });
-}
-
-/**
- * A message of which an earlier round tells whether there is one, and how long it is.
- *
- * @param kind  ADAPT_SEND or ADAPT_RECV
- * @param data  of packed ones `count` does not count
- * @param bytes read when its round begins: of a packed message; 0: there is none
- */
-static inline void mca_coll_adapt_schedule_found(mca_coll_adapt_schedule_t *schedule, mca_coll_adapt_action_kind_t kind,
-                                                 mca_coll_adapt_data_t data, int peer, const size_t *bytes)
-{
-    mca_coll_adapt_schedule_add(
-        schedule, &(mca_coll_adapt_action_t){ .kind = kind, .peer = peer, .from = data, .to = data, .bytes = bytes });
+    mca_coll_adapt_schedule_message(schedule, ADAPT_RECV, to, peer, NULL);
 }
 
 /**
