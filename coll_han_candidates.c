@@ -97,15 +97,16 @@ static int segments_from(size_t least, size_t bytes, size_t segments[MOST_SEGMEN
 }
 
 /* As many lanes as a node has ranks, up to four; of what is not cut there is one. */
-static int most_lanes(const mca_coll_han_input_t *input, size_t segment)
+static int most_lanes(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input, size_t segment)
 {
-    if (!mca_coll_han_has_lanes(input)
-        || (0 == segment
-            && (HAN_BCAST == input->collective || HAN_REDUCE == input->collective
-                || HAN_ALLREDUCE == input->collective))) {
+    enum { MOST = 4 };
+    const int most = mca_coll_han_most_lanes(algorithm, input);
+
+    if (0 == segment
+        && (HAN_BCAST == input->collective || HAN_REDUCE == input->collective || HAN_ALLREDUCE == input->collective)) {
         return 1;
     }
-    return input->ppn < 4 ? input->ppn : 4;
+    return most < MOST ? most : MOST;
 }
 
 /* A tree in one lane, and in several. Where each rank has a tree, these cut nothing, and come first. */
@@ -124,7 +125,7 @@ static void add_short_lanes(struct list *list, mca_coll_han_params_t params, siz
 {
     const size_t least = next_segment(0, bytes);
 
-    params.lanes = most_lanes(&list->what->input, bytes);
+    params.lanes = most_lanes(params.algorithm, &list->what->input, bytes);
     for (size_t segment = next_segment(0, bytes / (size_t) params.lanes); segment < least; segment *= 2) {
         params.ibs = params.irs = segment;
         add(list, params);
@@ -134,7 +135,7 @@ static void add_short_lanes(struct list *list, mca_coll_han_params_t params, siz
 static void add_trees(struct list *list, mca_coll_han_params_t params, int count, size_t bytes)
 {
     const mca_coll_han_input_t *input = &list->what->input;
-    const bool many = 1 < most_lanes(input, 0);
+    const bool many = 1 < most_lanes(params.algorithm, input, 0);
 
     for (int i = 0; i < count; ++i) {
         size_t segment = 0;
@@ -145,7 +146,7 @@ static void add_trees(struct list *list, mca_coll_han_params_t params, int count
         params.ibalg = params.iralg = trees[i].kind;
         do {
             params.ibs = params.irs = as_message(segment);
-            add_lanes(list, params, most_lanes(input, segment), many);
+            add_lanes(list, params, most_lanes(params.algorithm, input, segment), many);
             segment = next_segment(segment, bytes);
         } while (0 != segment);
         if (HAN_TREE == params.algorithm && !many && LONG_MESSAGE <= bytes) {
@@ -208,7 +209,7 @@ static void add_up_allreduce(struct list *list, mca_coll_han_params_t params)
     for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); ++i) {
         params.ibs = params.irs = inner[i];
         params.ibalg = params.iralg = ADAPT_TREE_PIPELINE;
-        params.lanes = most_lanes(&list->what->input, inner[i]);
+        params.lanes = most_lanes(params.algorithm, &list->what->input, inner[i]);
         add(list, params);
     }
 }
@@ -270,9 +271,13 @@ static void add_leaders(struct list *list, mca_coll_han_params_t params)
         }
         params.ibalg = params.iralg = trees[i].kind;
         do {
+            const bool scan = mca_coll_han_is_scan(input->collective);
+
             params.ibs = params.irs = as_message(segment);
-            add(list, params);
-            segment = mca_coll_han_is_scan(input->collective) ? next_segment(segment, input->bytes) : 0;
+            if (!scan || params.ibs == mca_coll_han_limit_scan_segment(input, params.ibs)) {
+                add(list, params);
+            }
+            segment = scan ? next_segment(segment, input->bytes) : 0;
         } while (0 != segment);
     }
 }

@@ -126,11 +126,11 @@ static double scan_bytes(const mca_coll_han_input_t *input, size_t wished)
     return segment < count ? HAN_SCAN_AT_ONCE * (own + 1) * operand : (own + HAN_FEW_LEADERS - 1) * operand;
 }
 
-/* About the longest segments that a scan's leader has memory for, where shorter ones are not wished. */
-static size_t limit_scan_segment(const mca_coll_han_input_t *input, size_t wished)
+size_t mca_coll_han_limit_scan_segment(const mca_coll_han_input_t *input, size_t wished)
 {
     while (HAN_MOST_MEMORY < scan_bytes(input, wished) && 1 != wished) {
-        wished = ((0 == wished ? input->bytes : wished) + 1) / 2;
+        wished = 0 == wished ? input->bytes : wished;
+        wished -= wished / 2;
     }
     return wished;
 }
@@ -157,7 +157,7 @@ static double leaders_bytes(const mca_coll_han_input_t *input)
         return 4 * ppn * all;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return scan_bytes(input, limit_scan_segment(input, HAN_SCAN_SEGMENT));
+        return scan_bytes(input, mca_coll_han_limit_scan_segment(input, HAN_SCAN_SEGMENT));
     default:
         return (ppn + nodes) * bytes * room_of(input);
     }
@@ -237,6 +237,8 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
         return HAN_BLOCKING == input->form && !input->flat && levels_fit(input);
     case HAN_TREE:
         return input->adapt && tree_fits(input);
+    case HAN_RING:
+        return input->adapt && HAN_TREES_KEPT >= input->nodes;
     case HAN_LEADERS:
         return input->adapt && leaders_fit(input);
     case HAN_EXCHANGE:
@@ -269,14 +271,14 @@ static mca_coll_han_algorithm_id_t cutting(mca_coll_han_collective_t collective)
 }
 
 /* Who chooses a number of groups asks for them, and who chooses submodules for levels. The segment size serves whatever
- * the algorithm cuts, so that one must. */
+ * the algorithm cuts, so that one must: leaders cut scans alone. */
 static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t *settings,
                     mca_coll_han_collective_t collective)
 {
     if (0 < settings->segsize) {
         params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
-        if (HAN_FALLBACK == params->algorithm) {
+        if (HAN_FALLBACK == params->algorithm || HAN_LEADERS == params->algorithm) {
             params->algorithm = cutting(collective);
         } else if (HAN_SIMPLE == params->algorithm) {
             params->algorithm = has(collective, HAN_PIPELINE) ? HAN_PIPELINE : cutting(collective);
@@ -307,19 +309,19 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     }
 }
 
-bool mca_coll_han_has_lanes(const mca_coll_han_input_t *input)
+static int least_of(int one, int other)
 {
-    return HAN_BARRIER != input->collective && (HAN_BCAST != input->collective || HAN_MOST_MEMORY >= input->bytes);
+    return one < other ? one : other;
 }
 
-/* As many lanes as a node has ranks, and as trees can be kept. A message is cut into a block for each. */
-static int limit_lanes(int lanes, const mca_coll_han_input_t *input)
+int mca_coll_han_most_lanes(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
 {
-    if (!mca_coll_han_has_lanes(input)) {
+    const int most = HAN_RING == algorithm ? HAN_TREES_KEPT / input->nodes : HAN_MOST_LANES;
+
+    if (HAN_BARRIER == input->collective || (HAN_BCAST == input->collective && HAN_MOST_MEMORY < input->bytes)) {
         return 1;
     }
-    lanes = lanes < input->ppn ? lanes : input->ppn;
-    return lanes < HAN_MOST_LANES ? lanes : HAN_MOST_LANES;
+    return least_of(most, least_of(HAN_MOST_LANES, input->ppn));
 }
 
 int mca_coll_han_groups_for(const mca_coll_han_input_t *input)
@@ -482,11 +484,14 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.ibalg = params.iralg;
         params.ibs = params.irs;
     }
+    if (HAN_EXCHANGE == params.algorithm && !mca_coll_han_is_alltoall(input->collective)) {
+        params.ibs = 0; /* ends that name unequal lengths would wait for pieces in vain */
+    }
     limit_gaps(&params, input);
     if (HAN_LEADERS == params.algorithm && mca_coll_han_is_scan(input->collective)) {
-        params.ibs = limit_scan_segment(input, params.ibs);
+        params.ibs = mca_coll_han_limit_scan_segment(input, params.ibs);
     }
-    params.lanes = limit_lanes(params.lanes, input);
+    params.lanes = least_of(params.lanes, mca_coll_han_most_lanes(params.algorithm, input));
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {
         params.fs = input->bytes;
     }

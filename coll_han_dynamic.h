@@ -72,14 +72,11 @@ typedef enum {
 
 extern const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT];
 
-/** Topology-aware trees are kept, this many at most: to make one takes a look at every rank. */
+/** Topology-aware trees are kept, this many at most, and a call has no more: to make one takes a look at every rank. */
 enum { HAN_TREES_KEPT = 256 };
 
-/** Most trees of a ring: with so many nodes a chain moves about as much. */
-enum { HAN_TREES_IN_RING = 16 };
-
-/** Most lanes; those of a ring are kept all at once. */
-enum { HAN_MOST_LANES = HAN_TREES_KEPT / HAN_TREES_IN_RING };
+/** Most lanes of a tree; a ring, which has a tree for each node in each lane, may have fewer. */
+enum { HAN_MOST_LANES = 16 };
 
 /** Most memory that a rank takes for a call beside the user's buffers. */
 enum { HAN_MOST_MEMORY = 64 << 20 };
@@ -200,6 +197,9 @@ mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *pa
  */
 size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished);
 
+/** About the longest segments that a scan's leader has memory for: as wished (0: whole), or shorter ones. */
+size_t mca_coll_han_limit_scan_segment(const mca_coll_han_input_t *input, size_t wished);
+
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);
 
@@ -213,17 +213,20 @@ bool mca_coll_han_has_messages(const mca_coll_han_input_t *input);
 bool mca_coll_han_root_alone_knows(mca_coll_han_collective_t collective);
 
 /**
- * Of a gatherv or a scatterv by leaders, bytes of the longest block that goes through them: of longer ones the two copies
- * cost as much as a message, and the root has memory for one of each rank, with its length.
+ * Of a gatherv or a scatterv by leaders, bytes of the longest block that goes through them: of longer ones the two
+ * copies cost as much as a message, and the root has memory for one of each rank, with its length.
  */
 size_t mca_coll_han_ragged_block(size_t ranks);
 
 /** Whether each rank has a block, for all others or of what all have: then algorithm tree is a tree for each rank. */
 bool mca_coll_han_is_of_blocks(mca_coll_han_collective_t collective);
 
-/** Whether its trees may have lanes. Of a bcast the part of a lane is bytes, for which a rank whose data have gaps packs
- * all of them: that is done with up to HAN_MOST_MEMORY. */
-bool mca_coll_han_has_lanes(const mca_coll_han_input_t *input);
+/**
+ * Most lanes of its trees: as many as a node has ranks, and as the trees of a ring can be kept; at least 1. Of a bcast
+ * the part of a lane is bytes, for which a rank whose data have gaps packs all of them: that is done with up to
+ * HAN_MOST_MEMORY.
+ */
+int mca_coll_han_most_lanes(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input);
 
 /** Whether the leaders of its algorithm leaders make a tree, that of ibalg: linear, or else binomial. */
 bool mca_coll_han_leaders_have_tree(mca_coll_han_collective_t collective);

@@ -383,24 +383,24 @@ static struct cost between_nodes(const struct call *call, uint64_t bytes, uint64
     return cost;
 }
 
-/* The leaders' ring of a segment: a block for each leader goes to the next one in pieces, twice around. */
+/* Up to so many bytes the leaders' allreduce goes up and down a binomial tree; a ring has so many blocks at most. */
+enum { SHORT_SEGMENT = 16384, MOST_IN_RING = 16 }; /* coll_adapt_collectives.c */
+
+/* The leaders' ring of a segment: each block goes from leader to leader in pieces, twice around. */
 static struct cost around_ring(const struct call *call, uint64_t bytes, uint64_t then)
 {
-    const uint64_t block = divide(bytes, call->nodes), steps = 2 * (call->nodes - 1);
-    const uint64_t piece = piece_of(block, call->segment), pieces = pieces_of(block, call->segment);
-    struct cost cost = messages(call, HAN_UP, piece, then / 2, times(times(pieces, call->nodes), steps),
-                                times(2, times(pieces, steps)), steps, 0);
+    const uint64_t steps = 2 * (call->nodes - 1), blocks = min(call->nodes, MOST_IN_RING);
+    const uint64_t block = divide(bytes, blocks), piece = piece_of(block, call->segment);
+    const uint64_t all = times(times(pieces_of(block, call->segment), blocks), steps);
+    struct cost cost = messages(call, HAN_UP, piece, then / 2, all, divide(times(2, all), call->nodes), steps, 0);
 
     cost.work = sum(cost.work, times(call->nodes, call->machine->step));
-    cost.link = times(steps, of_bytes(block, call->machine->levels[HAN_UP].rate));
+    cost.link = times(steps, of_bytes(divide(bytes, call->nodes), call->machine->levels[HAN_UP].rate));
     /* Pieces follow one another: either they wait for the one before to arrive, or for the link. */
     cost.path = sum(max(times(steps, flight_of(call, HAN_UP, piece, then / 2)), max(cost.rank, cost.link)),
                     call->machine->step);
     return cost;
 }
-
-/* Up to so many bytes the leaders' allreduce goes up and down a binomial tree (coll_adapt_collectives.c). */
-enum { SHORT_SEGMENT = 16384 };
 
 static struct cost among_all_leaders(const struct call *call, uint64_t bytes, uint64_t then)
 {

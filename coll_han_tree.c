@@ -121,7 +121,7 @@ static int find_trees(han_module_t *module, const mca_coll_han_params_t *params,
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int nodes = topology->group_count;
-    const bool ring = HAN_RING == params->algorithm && HAN_TREES_IN_RING >= nodes, chained = NULL != call->next;
+    const bool ring = HAN_RING == params->algorithm, chained = NULL != call->next;
     const bool whole = 0 == params->ibs && 1 == params->lanes && !ring && !chained;
 
     if (NULL == module->trees) {

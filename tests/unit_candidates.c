@@ -35,12 +35,12 @@ static mca_coll_han_candidates_t all_candidates_for(mca_coll_han_collective_t co
 static void with_candidates(void (*look)(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params,
                                          long count))
 {
-    static const int shapes[][2] = { { 2, 1 }, { 2, 3 }, { 4, 4 }, { 100, 64 } };
+    static const int shapes[][2] = { { 2, 1 }, { 2, 3 }, { 4, 4 }, { 20, 4 }, { 100, 64 }, { 300, 2 } };
     static const size_t sizes[] = { 4, 4096, 65536, 1 << 20, 64 << 20 };
 
     for (int c = 0; c < HAN_COLLECTIVE_COUNT; ++c) {
-        for (int s = 0; s < 4; ++s) {
-            for (int b = 0; b < 5; ++b) {
+        for (size_t s = 0; s < sizeof(shapes) / sizeof(shapes[0]); ++s) {
+            for (size_t b = 0; b < sizeof(sizes) / sizeof(sizes[0]); ++b) {
                 const mca_coll_han_candidates_t what
                     = all_candidates_for((mca_coll_han_collective_t) c, shapes[s][0], shapes[s][1], sizes[b]);
                 mca_coll_han_params_t *params;
@@ -109,6 +109,24 @@ static void test_a_candidate_is_what_its_text_says_as_a_rule(void **state)
 {
     (void) state;
     with_candidates(look_at_candidates);
+}
+
+static void look_at_decisions(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
+{
+    for (long i = 0; i < count; ++i) {
+        const mca_coll_han_params_t done = mca_coll_han_decide(&what->input, &params[i], &mca_coll_han_unset);
+        char wanted[HAN_CANDIDATE_TEXT], found[HAN_CANDIDATE_TEXT];
+
+        assert_string_equal(mca_coll_han_candidate_text(what->input.collective, &params[i], wanted),
+                            mca_coll_han_candidate_text(what->input.collective, &done, found));
+    }
+}
+
+/* Else the model would predict something else than what is done. */
+static void test_a_candidate_is_done_as_it_says(void **state)
+{
+    (void) state;
+    with_candidates(look_at_decisions);
 }
 
 static void look_for_twins(const mca_coll_han_candidates_t *what, const mca_coll_han_params_t *params, long count)
@@ -337,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_algorithm_that_serves_a_call_is_a_candidate),
         cmocka_unit_test(test_a_candidate_is_what_its_text_says_as_a_rule),
+        cmocka_unit_test(test_a_candidate_is_done_as_it_says),
         cmocka_unit_test(test_a_text_that_is_no_candidate),
         cmocka_unit_test(test_what_comes_to_the_same_is_one_candidate),
         cmocka_unit_test(test_libnbc_is_asked_for),

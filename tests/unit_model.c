@@ -257,6 +257,21 @@ static void test_exchange(void **state)
                      mca_coll_han_predict(&machine, &input, &fallback).row + 4 * 4 * 3 * UINT64_C(5000000));
 }
 
+/* The leaders' ring has 16 blocks at most: of 64 leaders one of 1 MB is a block for four of them, 64 KB in four pieces.
+ */
+static void test_many_leaders_have_few_blocks(void **state)
+{
+    const mca_coll_han_params_t whole = { .algorithm = HAN_UP_ALLREDUCE, .fs = 1 << 20 },
+                                cut = { .algorithm = HAN_UP_ALLREDUCE, .fs = 1 << 20, .ibs = 16 << 10 };
+    const mca_coll_han_times_t slow = times_of(ALONE, input_of(HAN_ALLREDUCE, 64, 1, 1 << 20), whole),
+                               fast = times_of(ALONE, input_of(HAN_ALLREDUCE, 64, 1, 1 << 20), cut);
+
+    (void) state;
+    assert_true(slow.single > 3 * fast.single && slow.single < 5 * fast.single);
+    assert_int_equal(times_of(ALONE, input_of(HAN_ALLREDUCE, 64, 1, 256 << 10), whole).single,
+                     times_of(ALONE, input_of(HAN_ALLREDUCE, 64, 1, 256 << 10), cut).single);
+}
+
 /* In pieces nothing lies behind what goes the other way; and each costs its overhead, and its answer's. */
 static void test_exchange_in_pieces(void **state)
 {
@@ -1332,6 +1347,7 @@ int main(void)
         cmocka_unit_test(test_request),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_exchange_in_pieces),
+        cmocka_unit_test(test_many_leaders_have_few_blocks),
         cmocka_unit_test(test_messages_that_are_found_together),
         cmocka_unit_test(test_root_sends_to_all_or_to_one),
         cmocka_unit_test(test_shapes_of_trees),

@@ -989,6 +989,9 @@ static void test_what_the_user_has_set_wins(void **state)
     assert_true(HAN_EXCHANGE == params.algorithm && 4096 == params.ibs);
     params = decide("alltoall nodes=4 ppn=4 bytes=* : algorithm=simple", &input, &settings);
     assert_true(HAN_EXCHANGE == params.algorithm && 4096 == params.ibs);
+    input.collective = HAN_ALLREDUCE;
+    params = decide("allreduce nodes=4 ppn=4 bytes=* : algorithm=leaders", &input, &settings);
+    assert_true(HAN_TREE == params.algorithm && 4096 == params.ibs);
 
     settings = mca_coll_han_unset;
     settings.lanes = 2;
@@ -1033,6 +1036,28 @@ static void test_groups_are_as_many_as_each_has_ranks(void **state)
     input.adapt = false;
     assert_int_equal(HAN_PIPELINE,
                      decide("reduce nodes=* ppn=* bytes=* : algorithm=groups", &input, &mca_coll_han_unset).algorithm);
+}
+
+/* A ring has a tree for each node in each lane, of which so many are kept. */
+static void test_a_ring_has_no_more_trees_than_are_kept(void **state)
+{
+    static const struct {
+        int nodes, lanes; /* 0: it is no ring */
+    } rows[] = { { 2, 16 }, { 16, 16 }, { 17, 15 }, { 100, 2 }, { 129, 1 }, { 256, 1 }, { 257, 0 } };
+
+    (void) state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+        mca_coll_han_input_t input = input_of(rows[i].nodes, 64, 1 << 20);
+        mca_coll_han_params_t params;
+
+        input.collective = HAN_ALLREDUCE;
+        params = decide("allreduce nodes=* ppn=* bytes=* : algorithm=ring lanes=16", &input, &mca_coll_han_unset);
+        if (0 < rows[i].lanes) {
+            assert_true(HAN_RING == params.algorithm && rows[i].lanes == params.lanes);
+        } else {
+            assert_true(HAN_TREE == params.algorithm && 16 == params.lanes);
+        }
+    }
 }
 
 static void test_a_rule_that_does_not_serve_a_call_is_not_obeyed(void **state)
@@ -1127,6 +1152,7 @@ int main(void)
         cmocka_unit_test(test_no_rank_takes_more_than_64_mb),
         cmocka_unit_test(test_a_rule_decides_where_the_user_has_set_nothing),
         cmocka_unit_test(test_what_the_user_has_set_wins),
+        cmocka_unit_test(test_a_ring_has_no_more_trees_than_are_kept),
         cmocka_unit_test(test_a_rule_that_does_not_serve_a_call_is_not_obeyed),
         cmocka_unit_test(test_the_tree_inside_a_node_is_low_where_there_are_many_ranks),
         cmocka_unit_test(test_a_reduction_takes_the_tree_of_ir),
