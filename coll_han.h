@@ -538,13 +538,20 @@ static inline int mca_coll_han_side_count(const mca_coll_han_side_t *side, int r
 /** Elements of the blocks of all ranks. */
 size_t mca_coll_han_side_total(const mca_coll_han_side_t *side, int size);
 
+/** What its elements are. To the engine MPI_PACKED is its own memory; of the user's, which are bytes like any, it is
+ * not. */
+static inline ompi_datatype_t *mca_coll_han_side_type(const mca_coll_han_side_t *side)
+{
+    return MPI_PACKED == side->type ? MPI_BYTE : side->type;
+}
+
 /** Of a buffer of blocks, those of so many ranks from this one on. All lie one behind the other, or count is 1. */
 mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, int rank, int count);
 
 /** A buffer of one block. */
 static inline mca_coll_adapt_data_t mca_coll_han_side_whole(const mca_coll_han_side_t *side)
 {
-    return (mca_coll_adapt_data_t){ side->buffer, (size_t) side->count, side->type };
+    return (mca_coll_adapt_data_t){ side->buffer, (size_t) side->count, mca_coll_han_side_type(side) };
 }
 
 /* -- coll_han_{bcast,reduce,allreduce,barrier,allgather,reduce_scatter,alltoall,gather,scatter,scan}.c ------------- */

@@ -310,5 +310,5 @@ mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, 
     ompi_datatype_get_extent(side->type, &lb, &extent);
     return (mca_coll_adapt_data_t){ .buffer = (char *) side->buffer + place * extent,
                                     .count = (size_t) mca_coll_han_side_count(side, rank) * (size_t) count,
-                                    .datatype = side->type };
+                                    .datatype = mca_coll_han_side_type(side) };
 }

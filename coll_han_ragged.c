@@ -153,6 +153,7 @@ static void add_near(struct ragged *ragged)
     }
 }
 
+/* Behind all others: where it does not fit, theirs have gone. */
 static void add_own(struct ragged *ragged)
 {
     const mca_coll_han_args_t *args = ragged->leaders.args;
@@ -168,7 +169,8 @@ static void add_own(struct ragged *ragged)
 
 /*
  * A packet has come, or failed to: which blocks are long, for which ranks wait, and where the short ones are; the last
- * one first, for each moves away from the headers.
+ * one first, for each moves away from the headers. A rank whose length has not come has sent a long block all the same,
+ * or nothing where something failed on it, too: what this one has named tells, for both name the same.
  */
 static int open_packet(void *context, int rc)
 {
@@ -180,7 +182,7 @@ static int open_packet(void *context, int rc)
         const size_t bytes = length_at(node->packet + (size_t) i * HEADER);
 
         node->through[i] = bytes <= node->limit ? bytes : 0;
-        node->straight[i] = bytes > node->limit && NOTHING != bytes;
+        node->straight[i] = (NOTHING == bytes ? node->most[i] : bytes) > node->limit;
         end += node->through[i];
         rc = OMPI_SUCCESS == rc && bytes > node->most[i] ? MPI_ERR_TRUNCATE : rc;
     }
@@ -233,11 +235,11 @@ static void gather_to_root(struct ragged *ragged)
         }
     }
     add_near(ragged);
-    add_own(ragged);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     for (int distance = 1; distance < groups && OMPI_SUCCESS == schedule->rc; ++distance) {
         expect_blocks(ragged, group_at(ragged, distance), nodes[group_at(ragged, distance)]);
     }
+    add_own(ragged);
 }
 
 /* The packet for a node is made in the round that comes first. */
@@ -280,7 +282,6 @@ static void scatter_from_root(struct ragged *ragged)
     for (int distance = 1; distance < topology->group_count; ++distance) {
         packets[group_at(ragged, distance)] = make_packet(ragged, group_at(ragged, distance));
     }
-    add_own(ragged);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     for (int distance = 1; distance < topology->group_count; ++distance) {
         const int group = group_at(ragged, distance);
@@ -297,6 +298,7 @@ static void scatter_from_root(struct ragged *ragged)
             }
         }
     }
+    add_own(ragged);
 }
 
 /* ---- the leader of another node ---- */
@@ -336,19 +338,16 @@ static int deal(void *context, int rc)
     return rc;
 }
 
-/* At who gets a block: whether it has come with its length. */
+/* At who gets a block: whether it has come with its length. If that has not come, it is the one that this rank names.
+ */
 static int look(void *context, int rc)
 {
     struct node *node = context;
+    const size_t bytes = OMPI_SUCCESS == rc ? length_at(node->places) : node->most[0];
 
-    if (OMPI_SUCCESS == rc) {
-        const size_t bytes = length_at(node->places);
-
-        node->straight[0] = bytes > node->limit;
-        node->through[0] = bytes <= node->limit ? bytes : 0;
-        rc = bytes > node->most[0] ? MPI_ERR_TRUNCATE : OMPI_SUCCESS;
-    }
-    return rc;
+    node->straight[0] = bytes > node->limit;
+    node->through[0] = bytes <= node->limit ? bytes : 0;
+    return OMPI_SUCCESS == rc && bytes > node->most[0] ? MPI_ERR_TRUNCATE : rc;
 }
 
 /* What a rank tells its leader: the length of its block, and a short one. Before the round ends. */

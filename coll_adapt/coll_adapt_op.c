@@ -345,13 +345,15 @@ int mca_coll_adapt_request_run(ompi_request_t *own, mca_coll_adapt_tags_t *tags,
 
 void mca_coll_adapt_request_complete(ompi_request_t *request, mca_coll_adapt_tags_t *tags, int rc)
 {
-    const ompi_request_complete_fn_t callback = request->req_complete_cb;
+    ompi_request_complete_fn_t callback;
     void *waiter;
 
     if (ADAPT_NONBLOCKING == tags->form) {
         mca_coll_adapt_tags_return(tags);
     }
     request->req_status.MPI_ERROR = rc;
+    /* No earlier: a thread that is still in the MPI call may set it while calls that waited for tags begin. */
+    callback = request->req_complete_cb;
     if (NULL != callback) {
         request->req_complete_cb = NULL;
         if (0 != callback(request)) {

@@ -22,6 +22,7 @@ static long flood = 0;
 static long yields = 0;
 static long late = 0;
 static long unequal = 0;
+static long packed = 0;
 static long padding = 0;
 static long freed = 0;
 static long alone = 0;
@@ -177,22 +178,55 @@ static void first_call_makes_no_communicator(void)
     T_MPI(MPI_Comm_free(&before));
 }
 
-/* The root's own block is longer than the place for it: said, as for a block from elsewhere. */
+/* Of the root's own block one element more is given than there is room for; those of others fit. */
+static void with_long_block(MPI_Datatype type, int room)
+{
+    enum { GATHER, GATHERV, SCATTERV, KINDS };
+    static const char *const names[KINDS] = { "gather", "gatherv", "scatterv" };
+    const int root = 1, given = t.rank == root ? room + 1 : room;
+    int *rooms = t_alloc((size_t) t.size * sizeof(*rooms)), *counts = t_alloc((size_t) t.size * sizeof(*counts)),
+        *places = t_alloc((size_t) t.size * sizeof(*places)), size;
+    unsigned char *own, *all;
+
+    MPI_Type_size(type, &size);
+    own = t_alloc((size_t) (room + 1) * (size_t) size);
+    all = t_alloc((size_t) t.size * (size_t) (room + 1) * (size_t) size);
+    memset(own, 0, (size_t) (room + 1) * (size_t) size);
+    memset(all, 0, (size_t) t.size * (size_t) (room + 1) * (size_t) size);
+    for (int rank = 0; rank < t.size; ++rank) {
+        rooms[rank] = room;
+        counts[rank] = rank == root ? room + 1 : room;
+        places[rank] = rank * (room + 1);
+    }
+    for (int kind = 0; kind < KINDS; ++kind) {
+        unsigned char *block = SCATTERV == kind ? t_alloc((size_t) room * (size_t) size) : own;
+        const int rc = GATHER == kind ? MPI_Gather(own, given, type, all, room, type, root, MPI_COMM_WORLD)
+                       : GATHERV == kind
+                           ? MPI_Gatherv(own, given, type, all, rooms, places, type, root, MPI_COMM_WORLD)
+                           : MPI_Scatterv(all, counts, places, type, block, room, type, root, MPI_COMM_WORLD);
+
+        t_expect((t.rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS) == rc, "%s of %d elements of %d bytes gives %d",
+                 names[kind], room, size, rc);
+        if (block != own) {
+            t_free(block);
+        }
+    }
+    t_free(all);
+    t_free(own);
+    t_free(places);
+    t_free(counts);
+    t_free(rooms);
+}
+
+/* The root's own block is longer than the place for it: said, as for a block from elsewhere, and to nobody else. */
 static void own_block_does_not_fit(void)
 {
     static const int rooms[] = { 3, 50000 };
 
     T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     for (size_t r = 0; r < sizeof(rooms) / sizeof(rooms[0]); ++r) {
-        const int root = 1, room = rooms[r];
-        int *own = t_alloc((size_t) (room + 1) * sizeof(int)), *all = t_alloc((size_t) (t.size * room) * sizeof(int));
-        int rc;
-
-        memset(own, 0, (size_t) (room + 1) * sizeof(int));
-        rc = MPI_Gather(own, t.rank == root ? room + 1 : room, MPI_INT, all, room, MPI_INT, root, MPI_COMM_WORLD);
-        t_expect((t.rank == root ? MPI_ERR_TRUNCATE : MPI_SUCCESS) == rc, "gather of %d ints gives %d", room, rc);
-        t_free(own);
-        t_free(all);
+        with_long_block(MPI_INT, rooms[r]);
+        with_long_block(MPI_PACKED, rooms[r]);
     }
     T_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
 }
@@ -693,6 +727,109 @@ static void ends_name_unequal_lengths(void)
     t_free(own);
 }
 
+/* Calls of which each rank gives a block to each other, or some of these; counts and places are those of all ranks. */
+struct packed_call {
+    const unsigned char *given;
+    unsigned char *got;
+    int *counts, *places, bytes;
+    MPI_Datatype sent, received;
+};
+
+enum { PACKED_ROOT = 1 };
+
+static int gather_packed(const struct packed_call *c)
+{
+    return MPI_Gather(c->given, c->bytes, c->sent, c->got, c->bytes, c->received, PACKED_ROOT, MPI_COMM_WORLD);
+}
+
+static int gatherv_packed(const struct packed_call *c)
+{
+    return MPI_Gatherv(c->given, c->bytes, c->sent, c->got, c->counts, c->places, c->received, PACKED_ROOT,
+                       MPI_COMM_WORLD);
+}
+
+static int scatter_packed(const struct packed_call *c)
+{
+    return MPI_Scatter(c->given, c->bytes, c->sent, c->got, c->bytes, c->received, PACKED_ROOT, MPI_COMM_WORLD);
+}
+
+static int scatterv_packed(const struct packed_call *c)
+{
+    return MPI_Scatterv(c->given, c->counts, c->places, c->sent, c->got, c->bytes, c->received, PACKED_ROOT,
+                        MPI_COMM_WORLD);
+}
+
+static int allgather_packed(const struct packed_call *c)
+{
+    return MPI_Allgather(c->given, c->bytes, c->sent, c->got, c->bytes, c->received, MPI_COMM_WORLD);
+}
+
+static int alltoall_packed(const struct packed_call *c)
+{
+    return MPI_Alltoall(c->given, c->bytes, c->sent, c->got, c->bytes, c->received, MPI_COMM_WORLD);
+}
+
+static int alltoallv_packed(const struct packed_call *c)
+{
+    return MPI_Alltoallv(c->given, c->counts, c->places, c->sent, c->got, c->counts, c->places, c->received,
+                         MPI_COMM_WORLD);
+}
+
+/* Bytes of a rank's block for another one are the same whichever of the two types they are sent and received as. */
+static void packed_is_a_type_like_any(void)
+{
+    static const struct {
+        const char *name;
+        int (*call)(const struct packed_call *c);
+        bool from_root, to_root, one; /* from or to the root alone; the same block for all ranks */
+    } kinds[]
+        = { { "gather", gather_packed, false, true, true },        { "gatherv", gatherv_packed, false, true, true },
+            { "scatter", scatter_packed, true, false, false },     { "scatterv", scatterv_packed, true, false, false },
+            { "allgather", allgather_packed, false, false, true }, { "alltoall", alltoall_packed, false, false, false },
+            { "alltoallv", alltoallv_packed, false, false, false } };
+    static const int sizes[] = { 8, 3000 };
+    const MPI_Datatype types[][2] = { { MPI_PACKED, MPI_BYTE }, { MPI_BYTE, MPI_PACKED }, { MPI_PACKED, MPI_PACKED } };
+    const size_t ranks = (size_t) t.size, most = (size_t) sizes[1];
+    unsigned char *given = t_alloc(ranks * most);
+    int *counts = t_alloc(ranks * sizeof(*counts)), *places = t_alloc(ranks * sizeof(*places));
+
+    for (size_t round = 0; round < 2 * 3 * sizeof(kinds) / sizeof(kinds[0]); ++round) {
+        const size_t kind = round / 6, bytes = (size_t) sizes[round % 2];
+        const MPI_Datatype *pair = types[round / 2 % 3];
+        const bool gets = !kinds[kind].to_root || PACKED_ROOT == t.rank;
+        const size_t blocks = !gets ? 0 : kinds[kind].from_root ? 1 : ranks;
+        struct packed_call c = { .given = given,
+                                 .got = t_alloc((gets ? blocks : 1) * bytes),
+                                 .counts = counts,
+                                 .places = places,
+                                 .bytes = (int) bytes,
+                                 .sent = pair[0],
+                                 .received = pair[1] };
+        long wrong = 0;
+
+        for (size_t i = 0; i < ranks * bytes; ++i) {
+            given[i] = t_pattern((uint64_t) t.rank * ranks + i / bytes, i % bytes);
+        }
+        for (int rank = 0; rank < t.size; ++rank) {
+            counts[rank] = (int) bytes;
+            places[rank] = rank * (int) bytes;
+        }
+        T_MPI(kinds[kind].call(&c));
+        for (size_t i = 0; i < blocks * bytes; ++i) {
+            const size_t from = kinds[kind].from_root ? PACKED_ROOT : i / bytes;
+            const size_t block = kinds[kind].one ? 0 : (size_t) t.rank;
+
+            wrong += t_pattern(from * ranks + block, i % bytes) != c.got[i];
+        }
+        t_expect(0 == wrong, "%s of %zu bytes, types %zu: %ld are wrong", kinds[kind].name, bytes, round / 2 % 3,
+                 wrong);
+        t_free(c.got);
+    }
+    t_free(places);
+    t_free(counts);
+    t_free(given);
+}
+
 /* A structure with padding behind its last member. */
 struct located {
     double value;
@@ -841,7 +978,7 @@ int main(int argc, char **argv)
             { "--truncated", false, &truncated }, { "--flood", false, &flood },     { "--yields", false, &yields },
             { "--late", false, &late },           { "--padding", false, &padding }, { "--freed", false, &freed },
             { "--alone", false, &alone },         { "--partly", false, &partly },   { "--unfit", false, &unfit },
-            { "--unequal", false, &unequal } };
+            { "--unequal", false, &unequal },     { "--packed", false, &packed } };
     const struct {
         const long *wanted;
         const char *name;
@@ -864,6 +1001,7 @@ int main(int argc, char **argv)
           late_rank_holds_up_nobody },
         { &unequal, "a gatherv or a scatterv whose ends name unequal lengths is right, or an error",
           ends_name_unequal_lengths },
+        { &packed, "what is sent or received as MPI_PACKED is right", packed_is_a_type_like_any },
         { &partly, "a reduce_scatter is right where only ranks that get nothing are not in place",
           some_ranks_are_in_place },
         { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },

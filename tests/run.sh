@@ -27,7 +27,8 @@ readonly JOB_LIMIT=1800
 # stands for, and that of the others.
 # A word instead of a part of the name stands for each of a list, and the row for
 # as many runs: SHAPE, ODD, EVEN, MAP, ONENODE and SINGLE are replaced in all columns.  WATCHED stands for a malloc() that knows how
-# much was asked for, and ends a process that has written a byte more; UCX and OFI for a pml that is not ob1.  ANY_UP
+# much was asked for, and ends a process that has written a byte more; UCX and OFI for a pml that is not ob1; LEADERS for that algorithm wherever
+# blocks have it.  ANY_UP
 # and ANY_LOW stand for a whole list, which --each of a program goes through
 # (tests/mpi_test.h): one job, where its start takes longer than the test.
 # First come those in which most faults show: the checker's, the quick ones before the others.
@@ -85,6 +86,8 @@ five million broadcasts, ucx        | all         | 2,1,0,0 | slot | UCX        
 something inside fails, by node     | usual       | 2,2,2,2 | node |                                          | mpi_failures --every 3
 something inside fails, all, by MAP | all         | 2,2,2,2 | MAP  |                                          | mpi_failures
 a rank cannot unpack                | usual       | 2,2,2,2 | slot | --mca coll_han_start 0 --mca coll_han_bcast_algorithm pipeline --mca coll_han_bcast_segsize 1024 | mpi_failures --unpacked
+a message of a long gatherv fails   | usual       | 3,2,3,1 | slot |                                          | mpi_failures --only 21 --segment 16384
+a message of a long scatterv fails  | usual       | 3,2,3,1 | slot |                                          | mpi_failures --only 27 --segment 16384
 a send among many fails              | usual       | 3,3,3,3 | slot |                                          | mpi_failures --only 30 --first 11 --segment 16
 fault 11664, gather by node         | usual       | 4,4,4,4 | node |                                          | mpi_faults --gather
 fault 11441, short last segment     | usual       | 4,4,4,4 | slot |                                          | mpi_faults --ragged
@@ -95,6 +98,7 @@ fault 1763, one signature, in lanes | usual       | 4,4,4,4 | slot | --mca coll_
 fault, first call on communicator   | usual       | 4,4,4,4 | slot |                                          | mpi_faults --first
 fault, uneven nodes                 | usual       | 5,3,4,1 | node | --mca coll_han_machine HERE/cluster.machine | mpi_faults --wire
 an own block that does not fit      | usual       | 2,2,2,2 | slot |                                          | mpi_faults --truncated
+an own block that does not fit, leaders, by MAP | usual | 3,2,3,1 | MAP | LEADERS                                | mpi_faults --truncated
 an own block that does not fit, tree| usual       | 2,2,2,2 | slot | --mca coll_han_allgather_algorithm tree  | mpi_faults --unfit
 a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_han_alltoall_algorithm exchange | mpi_faults --flood
 whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
@@ -102,6 +106,8 @@ whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |            
 leaders alone and not, libnbc       | usual       | 2,2,2,1 | slot | --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module libnbc --mca coll_han_allreduce_segsize 65536 | mpi_faults --alone
 ends name unequal lengths, by MAP   | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --unequal
 the same by leaders, by MAP         | usual       | 3,2,3,1 | MAP  | --mca coll_han_gatherv_algorithm leaders --mca coll_han_scatterv_algorithm leaders | mpi_faults --unequal
+packed by the user, by MAP          | usual       | 3,2,3,1 | MAP  | --mca coll_han_alltoall_segsize 1000 --mca coll_han_alltoallv_segsize 1000 --mca coll_han_allgather_algorithm tree | mpi_faults --packed
+packed by the user, leaders, by MAP | usual       | 3,2,3,1 | MAP  | LEADERS                                  | mpi_faults --packed
 in place, but for who gets nothing  | usual       | 2,2,2,2 | slot | --mca coll_han_reduce_scatter_algorithm tree | mpi_faults --partly
 left with messages under way        | usual       | 2,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 -x OMPI_MPI_THREAD_LEVEL=3 | mpi_faults --freed
 a ready call keeps its core         | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_scatter_algorithm exchange | mpi_faults --yields
@@ -129,6 +135,7 @@ readonly SHAPES=(5,3,4,1 4,4,4,4 1,1,1,4 2,1,2,1) ODDS=(5,3,4,1 2,1,2,1) EVENS=(
     SINGLES=(off on) WATCHEDS=('-x LD_PRELOAD=libc_malloc_debug.so.0 -x MALLOC_CHECK_=3') \
     UCXS=('--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any -x UCX_TLS=tcp,sm,self') \
     OFIS=('--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include tcp') \
+    LEADERSS=('--mca coll_han_gather_algorithm leaders --mca coll_han_gatherv_algorithm leaders --mca coll_han_scatter_algorithm leaders --mca coll_han_scatterv_algorithm leaders --mca coll_han_alltoall_algorithm leaders --mca coll_han_allgather_algorithm leaders') \
     ANY_UPS=(libnbc,adapt) ANY_LOWS=(tuned,basic,sm,solo)
 
 usage() {
@@ -193,7 +200,7 @@ all_rows() {
         while read -r run; do
             echo "${run/"|$depths|"/"| $first |"}"
             first=${others:-$first}
-        done < <(expand "$row" SHAPE ODD EVEN MAP ONENODE SINGLE WATCHED UCX OFI ANY_UP ANY_LOW)
+        done < <(expand "$row" SHAPE ODD EVEN MAP ONENODE SINGLE WATCHED UCX OFI LEADERS ANY_UP ANY_LOW)
     done <<<"$RUNS"
 }
 
