@@ -345,6 +345,9 @@ t_check "explain: of a barrier, without data, the model tells" test_explained 'd
     --collective barrier "${CALL[@]}" --bytes 0
 t_check "explain tells the built-in rule where the root alone knows how long blocks are" test_explained 'decides  built-in rules:' \
     --collective gatherv "${CALL[@]}" --bytes 1K
+write unsized 'han-rules 1' 'alltoallv nodes=* ppn=* bytes=0-1K : algorithm=fallback' 'alltoallv nodes=* ppn=* bytes=2K- : algorithm=exchange'
+t_check "explain: of an alltoallv HAN knows no bytes, so the rule for 0 decides" test_explained "decides  $tmp/unsized:2:" \
+    "$tmp/unsized" --collective alltoallv "${CALL[@]}" --bytes 64K
 for machine in auto none; do
     t_check "explain --machine $machine without a file tells the model of the usual machine" test_explained \
         'decides  the model, for TCP at 40 Gbit/s' --collective allreduce "${CALL[@]}" --bytes 1G --order scattered --machine "$machine"
@@ -404,6 +407,11 @@ t_check "regret tells of a rate that is not there" test_regret_nowhere --rate 10
 t_check "regret tells of a missing column" test_regret_refused 'table:1: there is no column row_us; accepted: ' nodes,ppn,map,rate,collective,bytes,algorithm,single_us
 t_check "regret tells of an empty table" test_regret_refused 'table:1: there is no column nodes' ''
 t_check "regret tells of an unknown algorithm" test_regret_refused 'table:2: algorithm=best' "${MEASURED[@]}" 4,1,slot,1,bcast,8,best,1,1,0,1,1
+t_check "regret tells of a call without the fallback" test_regret_refused 'table:2: the first line of a call is not that of the fallback: tree' \
+    "${MEASURED[@]}" 4,1,slot,1,bcast,8,tree,1,1,0,1,1
+t_check "regret tells of a second call without it" test_regret_refused 'table:3: the first line of a call is not that of the fallback: tree' \
+    "${MEASURED[@]}" 4,1,slot,1,bcast,8,fallback,1,1,0,1,1 4,1,slot,1,bcast,64,tree,1,1,0,1,1
+t_check "regret tells of bytes that are no number" test_regret_refused 'table:2: bytes is no number: 8K' "${MEASURED[@]}" 4,1,slot,1,bcast,8K,fallback,1,1,0,1,1
 t_check "regret tells of a time that is none" test_regret_refused 'table:2: a time is not above 0' "${MEASURED[@]}" 4,1,slot,1,bcast,8,tree,x,1,0,1,1
 t_check "regret tells of a short line behind a good one" test_regret_refused 'table:3: there is no field map' "${MEASURED[@]}" 4,1,slot,1,bcast,8,fallback,1,1,0,1,1 4,1
 t_check "regret tells of a line for all collectives" test_regret_refused 'table:2: no single collective: *' "${MEASURED[@]}" '4,1,slot,1,*,8,fallback,1,1,0,1,1'

@@ -116,13 +116,14 @@ a_race_knows_all_collectives() {
         }' "$rules.measured/candidates.csv" || fail 'candidates.csv is not as it should be'
     awk -F, '$5 ~ /^i/ && ++n[$5, $6] > 6 { exit 1 }' "$rules.measured/candidates.csv" ||
         fail 'of a nonblocking one more start than the fallback, four others and HAN.s own choice'
-    # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner.  Own choice is
+    # nodes,ppn,collective,bytes,estimate,measured,own choice,fallback,rule,winner,rival,version.  Own choice is
     # 1.03 as far behind as a rule: then the product of what it takes over the rule, by each clock, is 1.03 or more.
     awk -F, 'FNR == NR { timed[$5, $6, "algorithm=" $7]; next }
-        { if (!(($3, $3 ~ /gatherv/ ? 65536 : $4, $10) in timed)) exit 1
-          if ($9 != "algorithm=auto" && ($9 != $10 || sqrt(1.03) * $6 > $7 * 1.000001)) exit 1
+        { if (!(($3, $3 ~ /gatherv/ ? 131072 : $4, $10) in timed)) { print "not timed:", $0; bad = 1 }
+          if ($9 != "algorithm=auto" && ($9 != $10 || sqrt(1.03) * $6 > $7 * 1.000001)) { print "does not pay:", $0; bad = 1 }
+          if (NF != 12 || ($11 != "settled" && $11 != "-" && $11 !~ /^algorithm=/)) { print "no rival:", $0; bad = 1 }
           ++lines }
-        END { exit !(lines >= 18) }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
+        END { exit bad || lines < 18 }' "$rules.measured/candidates.csv" "$rules.measured/choices.csv" || fail 'choices.csv is not as it should be'
     # What HAN chooses by itself wins no race against itself.
     local name bytes rule form
     { echo han-machine 1; grep -E '^(low|up|memory|calls|cores) ' "$rules"; } >"$tmp/raced.machine"
@@ -628,16 +629,41 @@ bad_input_gets_one_message() {
     tune --output "$tmp/big.rules" --collectives alltoall,bcast --bytes 8M-8M --repetitions 1-1 --time-limit 0.001
     ((status == 0)) || fail "exit code $status"
     says_once 'han_tune: alltoall: 8388608 bytes for each of 4 ranks want more memory than 16777216 bytes: it is left out'
+    grep -q '^bcast  *nodes=2 ppn=2 bytes=\* form=blocking order=consecutive : algorithm=auto$' "$tmp/big.rules" ||
+        fail 'what there was no time for has no rule'
     tune --output "$tmp/big.rules" --collectives alltoall --bytes 4M-6M --repetitions 1-1 --time-limit 0.001
     ((status == 0)) || fail "exit code $status"
     ! grep 'it is left out' "$tmp/out" || fail 'what fits is left out'
+    tune --output "$tmp/x.rules" --precision 5abc --mode task
+    ((status == 2)) || fail "exit code $status"
+    says_once 'han_tune: --precision 5abc; accepted: a per cent above 0'
     tune --output "$tmp/x.rules" --nodes 2,3
+    ((status == 2)) || fail "exit code $status"
     says_once 'han_tune: --nodes 3; accepted: 2 to 2'
     tune
     says_once 'han_tune: either --output FILE or --validate FILE'
     tune --validate "$tmp/none.rules"
     says_once 'none.rules'
     [[ ! -e $tmp/x.rules ]]
+}
+
+# What cannot be done takes nothing away from what is there: that of a race that is over, and of one that is not.
+what_was_found_is_kept() {
+    local folder=$tmp/kept.rules.measured barrier=(--output "$tmp/kept.rules" --collectives barrier --repetitions 1-1)
+    tune "${barrier[@]}"
+    ((status == 0)) || fail "exit code $status"
+    cp -r "$folder" "$tmp/kept"
+    tune "${barrier[@]}" --nodes 2,3
+    ((status == 2)) || fail "exit code $status"
+    diff -r "$tmp/kept" "$folder" || fail 'something is gone after --nodes 2,3'
+    rm "$folder/about.txt" "$tmp/kept/about.txt"
+    tune "${barrier[@]}" --mode task
+    ((status == 1)) || fail "exit code $status"
+    says_once "han_tune: $folder has what a race that was interrupted has measured; accepted: another --measurements FOLDER"
+    tune "${barrier[@]}" --clock row
+    ((status == 1)) || fail "exit code $status"
+    says_once "han_tune: $folder has races of an earlier run with --clock both; accepted: the same, or another --measurements FOLDER"
+    diff -r "$tmp/kept" "$folder" || fail 'something is gone'
 }
 
 what_cannot_be_written_is_found_out_before() {
@@ -981,6 +1007,7 @@ main() {
     check '--validate finds the rule that does not pay, --prune drops it' validate_and_prune
     check '--best compares a table with the best of all candidates' a_table_is_compared_with_the_best
     check 'bad input gets one message' bad_input_gets_one_message
+    check 'what was found is kept where something cannot be done' what_was_found_is_kept
     check 'what cannot be written is found out before' what_cannot_be_written_is_found_out_before
     check_all 'what is no file of its own stays' what_is_no_file_of_its_own_stays
     check_all 'two tuners do not mix their measurements' two_tuners_do_not_mix

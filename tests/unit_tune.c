@@ -1306,11 +1306,18 @@ static void choices_are_there_again(void **state)
               .bytes = 8,
               .found = true,
               .text = "algorithm=tree ibalg=chain ibs=500",
+              .rivalled = true,
+              .rival = { .algorithm = HAN_GROUPS, .ibalg = ADAPT_TREE_LINEAR, .groups = 3 },
               .estimate = 0.25,
               .measured = 0.5,
               .builtin = 1,
               .fallback = 2 },
-            { .function = { HAN_ALLTOALL, HAN_BLOCKING }, .bytes = 4096, .text = "algorithm=fallback", .builtin = 3 } };
+            { .function = { HAN_ALLTOALL, HAN_BLOCKING },
+              .bytes = 4096,
+              .text = "algorithm=fallback",
+              .builtin = 3,
+              .rivalled = true, /* it has been, and is not any more */
+              .settled = true } };
     struct tune_kept *kept;
     const struct tune_choice *found;
 
@@ -1322,13 +1329,14 @@ static void choices_are_there_again(void **state)
     assert_int_equal(0, mkdir(folder, 0700));
     assert_int_equal(0, tune_choices_add(folder, written, 2, 4, 2));
     assert_int_equal(0, tune_choices_add(folder, &written[1], 1, 8, 2));
-    /* A good one; of another version, no rule, no collective, too few columns, cut off. */
-    write_lines("choices.csv", "4,2,reduce,64,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
-                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback,0.0.0 (none)\n"
-                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=oak," HAN_VERSION_TEXT "\n"
-                               "4,2,reduc,8,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
-                               "4,2,reduce,8,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT "\n"
-                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback," HAN_VERSION_TEXT);
+    /* A good one; of another version, no rule, no rival, no collective, too few columns, cut off. */
+    write_lines("choices.csv", "4,2,reduce,64,1,1,1,1,algorithm=auto,algorithm=fallback,-," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback,-,0.0.0 (none)\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=oak,-," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback,oak," HAN_VERSION_TEXT "\n"
+                               "4,2,reduc,8,1,1,1,1,algorithm=auto,algorithm=fallback,-," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,algorithm=auto,algorithm=fallback,-," HAN_VERSION_TEXT "\n"
+                               "4,2,reduce,8,1,1,1,1,algorithm=auto,algorithm=fallback,-," HAN_VERSION_TEXT);
     assert_int_equal(4, tune_choices_read(folder, &kept));
     found = tune_choices_find(kept, 4, 4, 2, written[0].function, 8);
     assert_non_null(found);
@@ -1340,9 +1348,12 @@ static void choices_are_there_again(void **state)
     near(0.5, found->measured);
     near(1, found->builtin);
     near(2, found->fallback);
+    assert_true(found->rivalled && !found->settled);
+    assert_true(HAN_GROUPS == found->rival.algorithm && 3 == found->rival.groups);
     found = tune_choices_find(kept, 4, 8, 2, written[1].function, 4096);
     assert_non_null(found);
     assert_false(found->found);
+    assert_true(found->settled && !found->rivalled);
     assert_non_null(tune_choices_find(kept, 4, 4, 2, (struct tune_function){ HAN_REDUCE, HAN_BLOCKING }, 64));
     assert_null(tune_choices_find(kept, 4, 4, 2, (struct tune_function){ HAN_BCAST, HAN_BLOCKING }, 8));
     assert_null(tune_choices_find(kept, 4, 4, 2, written[0].function, 16));

@@ -27,7 +27,7 @@ struct candidate {
 /* Lines of one call. */
 struct point {
     mca_coll_han_input_t input;
-    char rate[32];
+    char rate[32], call[256];
     struct candidate *candidates; /* [count], the first is the fallback */
     mca_coll_han_times_t *times;  /* [count] that are predicted */
     long count, room;
@@ -43,7 +43,7 @@ struct summary {
     int slower[TUNE_CLOCK_COUNT];  /* picks for both that take more than 1.05 of the fallback */
     double behind;                 /* sum of how far the pick is behind the candidate that is least behind */
     int missed;                    /* picks that are more than 1.05 behind it */
-    int unknown;                   /* points that do not count, for what is chosen there was not measured */
+    int unknown;                   /* points that do not count: what is chosen was not measured, or not by the model */
 };
 
 struct file {
@@ -113,19 +113,46 @@ static int read_params(const struct file *file, const char *name, const char *te
                : wrong_line(file, "", error.what);
 }
 
+/* What lines of one call have in common. */
+static void call_of(const struct file *file, char *const fields[], char call[256])
+{
+    static const int common[] = { NODES, PPN, MAP, RATE, COLLECTIVE, BYTES };
+    size_t length = 0;
+
+    for (size_t i = 0; i < sizeof(common) / sizeof(common[0]) && length < 256; ++i) {
+        length += (size_t) snprintf(call + length, 256 - length, "%s,", fields[file->columns[common[i]]]);
+    }
+}
+
+/* Lines of one call follow one another, the fallback's first, with which all are compared. */
+static int check_call(const struct point *point, const struct file *file, char *const fields[])
+{
+    char call[256];
+
+    call_of(file, fields, call);
+    return 0 == strcmp("fallback", fields[file->columns[ALGORITHM]])
+                   || (0 < point->count && 0 == strcmp(point->call, call))
+               ? 0
+               : wrong_line(file,
+                            "the first line of a call is not that of the fallback: ", fields[file->columns[ALGORITHM]]);
+}
+
 static int add_candidate(struct point *point, const struct file *file, const mca_coll_han_machine_t *machine,
                          char *const fields[])
 {
     const int *const at = file->columns;
     struct candidate candidate = { .text = NULL };
     struct tune_function function = { .collective = HAN_BCAST };
+    mca_coll_han_input_t input;
+    char *end;
 
     candidate.measured[TUNE_SINGLE] = strtod(fields[at[SINGLE_US]], NULL);
     candidate.measured[TUNE_ROW] = strtod(fields[at[ROW_US]], NULL);
     if (!(0 < candidate.measured[TUNE_SINGLE]) || !(0 < candidate.measured[TUNE_ROW])) {
         return wrong_line(file, "a time is not above 0", "");
     }
-    if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &function)) {
+    if (0 != read_params(file, fields[at[COLLECTIVE]], fields[at[ALGORITHM]], &candidate, &function)
+        || 0 != check_call(point, file, fields)) {
         return -1;
     }
     if (0 == point->count) {
@@ -134,10 +161,14 @@ static int add_candidate(struct point *point, const struct file *file, const mca
         point->input.nodes = atoi(fields[at[NODES]]);
         point->input.ppn = atoi(fields[at[PPN]]);
         point->input.in_order = 0 == strcmp("slot", fields[at[MAP]]);
-        point->input.bytes = strtoull(fields[at[BYTES]], NULL, 10);
+        point->input.bytes = strtoull(fields[at[BYTES]], &end, 10);
         snprintf(point->rate, sizeof(point->rate), "%s", fields[at[RATE]]);
+        call_of(file, fields, point->call);
         if (1 > point->input.nodes || 1 > point->input.ppn) {
             return wrong_line(file, "nodes or ppn is no number from 1", "");
+        }
+        if ('\0' != *end || end == fields[at[BYTES]]) {
+            return wrong_line(file, "bytes is no number: ", fields[at[BYTES]]);
         }
     }
     if (point->count == point->room) {
@@ -146,7 +177,9 @@ static int add_candidate(struct point *point, const struct file *file, const mca
         point->times = need(realloc(point->times, (size_t) point->room * sizeof(*point->times)));
     }
     candidate.text = need(strdup(fields[at[ALGORITHM]]));
-    point->times[point->count] = mca_coll_han_predict(machine, &point->input, &candidate.params);
+    input = point->input;
+    input.bytes = HAN_ALLTOALLV == input.collective ? HAN_CHOICE_UNKNOWN : input.bytes; /* as the model chooses */
+    point->times[point->count] = mca_coll_han_predict(machine, &input, &candidate.params);
     point->candidates[point->count++] = candidate;
     return 0;
 }
@@ -265,19 +298,21 @@ static const mca_coll_han_rule_t *nearest(const mca_coll_han_rules_t *rules, con
 static long rules_pick(const struct point *point, const mca_coll_han_rules_t rules[TABLES],
                        mca_coll_han_params_t *params)
 {
-    const mca_coll_han_input_t *input = &point->input;
-    const mca_coll_han_rule_t *rule = nearest(&rules[OWN], input);
+    mca_coll_han_input_t input = point->input;
+    const mca_coll_han_rule_t *rule;
 
-    if (!mca_coll_han_rule_decides(rule, input)) {
-        if (mca_coll_han_choice_serves(input)) {
+    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
+    rule = nearest(&rules[OWN], &input);
+    if (!mca_coll_han_rule_decides(rule, &input)) {
+        if (mca_coll_han_choice_serves(&input)) {
             const long pick = model_pick(point);
 
             *params = point->candidates[pick].params;
             return pick;
         }
-        rule = nearest(&rules[BUILTIN], input);
+        rule = nearest(&rules[BUILTIN], &input);
     }
-    *params = mca_coll_han_decide(input, &rule->params, &mca_coll_han_unset);
+    *params = mca_coll_han_decide(&input, &rule->params, &mca_coll_han_unset);
     return find(point, params);
 }
 
@@ -322,6 +357,10 @@ static void judge_model(const struct point *point, struct summary *summary, bool
 {
     static const char *const clock_names[] = { "single", "row" };
 
+    if (!mca_coll_han_choice_serves(&point->input)) {
+        ++summary->unknown;
+        return;
+    }
     (void) judge_pick(point, model_pick(point), summary);
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         const long own = fastest(point, clock), best = best_of(point, clock);
@@ -357,6 +396,10 @@ static void print_of_model(const char *name, const struct summary *summary)
 {
     const double points = summary->points;
 
+    if (0 == summary->points) {
+        printf("%-22s%6d  the model does not choose\n", name, 0);
+        return;
+    }
     printf("%-22s%6d%9.3f%8.3f%6d%5d%11.3f%8.3f%11.2f%8.2f%6d%5d\n", name, summary->points,
            summary->own[TUNE_SINGLE] / points, summary->own[TUNE_ROW] / points, summary->far[TUNE_SINGLE],
            summary->far[TUNE_ROW], summary->pick[TUNE_SINGLE] / points, summary->pick[TUNE_ROW] / points,
@@ -405,7 +448,6 @@ static int judge_all(struct file *file, const struct regret_wish *wish, const mc
         if (0 != rc) {
             break;
         }
-        /* Lines of one call follow one another, the fallback's first. */
         if (0 < point.count && (0 == count || 0 == strcmp("fallback", fields[file->columns[ALGORITHM]]))) {
             struct summary *summary = &summaries[tune_function_place(function_of(&point.input))];
 

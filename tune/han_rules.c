@@ -8,6 +8,7 @@
 #include "coll_han_choice.h"
 #include "coll_han_classes.h"
 #include "common/tool_version.h"
+#include "tune.h"
 #include "tune_options.h"
 
 #include <math.h>
@@ -234,25 +235,28 @@ static void explain_model(const char *name, const mca_coll_han_machine_t *machin
 static void explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
                     const mca_coll_han_input_t *input)
 {
-    const bool model = mca_coll_han_choice_serves(input);
+    const bool model = mca_coll_han_choice_serves(input), sized = tune_knows_bytes(input->collective);
     const mca_coll_han_rule_t *rule = NULL;
+    mca_coll_han_input_t known = *input;
     const char *why;
 
-    printf("%s of %zu bytes on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
-           input->bytes, input->nodes, input->ppn, input->in_order ? "consecutive" : "scattered");
+    known.bytes = sized ? input->bytes : 0;
+    printf("%s of %zu bytes%s on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
+           input->bytes, sized ? "" : ", which not all ranks know (0 in rules),", input->nodes, input->ppn,
+           input->in_order ? "consecutive" : "scattered");
     if (NULL != rules) {
-        rule = explain_table(rules, input);
+        rule = explain_table(rules, &known);
     }
-    why = why_left(rule, input);
+    why = why_left(rule, &known);
     if (NULL == why) {
-        explain_decision(rule, input);
+        explain_decision(rule, &known);
     } else if (NULL != rules) {
         printf("left     to the %s: %s\n", model ? "model" : "built-in rules", why);
     }
     if (model) {
         explain_model(machine_name, machine, input, NULL != why);
     } else if (NULL != why) {
-        explain_builtin(input);
+        explain_builtin(&known);
     }
 }
 

@@ -152,14 +152,22 @@ static bool take_inner(void *context, const char *word)
     return true;
 }
 
+/* Once, however often it is said. */
 static bool take_number(const char *word, int *list, int *count)
 {
     size_t number;
+    int place = 0;
 
-    if (!tune_get_bytes(&word, INT_MAX, &number) || '\0' != *word || 1 > number || TUNE_MOST_CHOICES == *count) {
+    if (!tune_get_bytes(&word, INT_MAX, &number) || '\0' != *word || 1 > number) {
         return false;
     }
-    list[(*count)++] = (int) number;
+    while (place < *count && (int) number != list[place]) {
+        ++place;
+    }
+    if (place == *count && TUNE_MOST_CHOICES == (*count)++) {
+        return false;
+    }
+    list[place] = (int) number;
     return true;
 }
 
@@ -187,9 +195,10 @@ static bool get_time(const char *text, double *seconds)
     return end != text && '\0' == *end && 0 < *seconds && isfinite(*seconds);
 }
 
+static const char *const clocks[] = { [TUNE_SINGLE] = "single", [TUNE_ROW] = "row", [TUNE_CLOCK_COUNT] = "both" };
+
 static bool get_clock(const char *text, enum tune_clock *clock)
 {
-    static const char *const clocks[] = { [TUNE_SINGLE] = "single", [TUNE_ROW] = "row", [TUNE_CLOCK_COUNT] = "both" };
     const int found = tune_find_word(text, clocks, 1 + TUNE_CLOCK_COUNT);
 
     *clock = (enum tune_clock) found;
@@ -251,6 +260,9 @@ static const struct option names[] = {
     { NULL, 0, NULL, 0 },
 };
 
+#define NUMBERS_ACCEPTED "up to 16 numbers with commas between them"
+_Static_assert(16 == TUNE_MOST_CHOICES, "as many as are accepted");
+
 /* What is accepted, for who writes something else. */
 static const char *const accepted[] = {
     [MODE] = "race, task, exhaustive",
@@ -263,8 +275,8 @@ static const char *const accepted[] = {
     [SEGMENTS] = "LOW-HIGH, numbers of at least 4 bytes, K, M or G may follow",
     [INNER] = "numbers of bytes with commas between them, K, M or G may follow",
     [TREES] = "binomial, in_order_binomial, binary, pipeline, chain, linear, knomial, in_order_binary, with commas",
-    [NODES] = "numbers with commas between them",
-    [PPN] = "numbers with commas between them",
+    [NODES] = NUMBERS_ACCEPTED,
+    [PPN] = NUMBERS_ACCEPTED,
     [REPETITIONS] = "LOW-HIGH, at least 1",
     [PRECISION] = "a per cent above 0",
     [SEED] = TUNE_SEED_ACCEPTED,
@@ -302,6 +314,7 @@ static bool take_option(void *context, int id, const char *text)
 {
     struct options *options = context;
     size_t low, high;
+    char *end;
 
     options->of_task = is_of_task(id) ? name_of(id) : options->of_task;
     options->of_race = CLOCK == id || ALL_SUBMODULES == id ? name_of(id) : options->of_race;
@@ -335,8 +348,10 @@ static bool take_option(void *context, int id, const char *text)
         options->space.tree_count = 0;
         return tune_get_list(text, options, take_tree);
     case NODES:
+        options->nodes_count = 0;
         return tune_get_list(text, options, take_nodes);
     case PPN:
+        options->ppn_count = 0;
         return tune_get_list(text, options, take_ppn);
     case REPETITIONS:
         if (!get_range(text, &low, &high) || 1 > low || 1000000 < high) {
@@ -346,8 +361,8 @@ static bool take_option(void *context, int id, const char *text)
         options->way.most = (int) high;
         return true;
     case PRECISION:
-        options->way.precision = atof(text) / 100;
-        return 0 < options->way.precision;
+        options->way.precision = strtod(text, &end) / 100;
+        return '\0' == *end && 0 < options->way.precision && isfinite(options->way.precision);
     case SEED:
         return tune_get_number(text, 0, TUNE_MOST_SEED, &options->seed);
     case TIME_LIMIT:
@@ -543,7 +558,7 @@ static int do_part(struct job *job, struct tune_engine *engine)
         return tune_best(engine, space, &job->options->way, 0 == world_rank ? &job->rules : NULL);
     }
     if (NULL != job->options->validate) {
-        return tune_validate(engine, space, &job->options->way, &job->rules, job->gains);
+        return tune_validate(engine, space, &job->options->way, 0 == world_rank ? &job->rules : NULL, job->gains);
     }
     count = job->options->race
                 ? tune_race_run(engine, space, &job->options->way, 0 == world_rank ? &job->race : NULL, &choices)
@@ -600,10 +615,9 @@ static struct tune_range range_of(const int *numbers, int count)
     return range;
 }
 
-static int with_parts(struct job *job, const struct tune_engine *world)
+/* The parts are those that the user has named, or the whole. */
+static int check_parts(struct options *options, const struct tune_engine *world)
 {
-    struct options *options = job->options;
-    const double end = 0 < options->limit ? MPI_Wtime() + options->limit : INFINITY;
     int nodes, ppn;
 
     tune_engine_shape(world, &nodes, &ppn);
@@ -624,6 +638,14 @@ static int with_parts(struct job *job, const struct tune_engine *world)
                                  options->ppns[p], ppn);
         }
     }
+    return 0;
+}
+
+static int with_parts(struct job *job, const struct tune_engine *world)
+{
+    struct options *options = job->options;
+    const double end = 0 < options->limit ? MPI_Wtime() + options->limit : INFINITY;
+
     if (0 == world_rank && NULL != options->output) {
         tune_output_elsewhere(&job->text, options->space.functions, options->space.function_count,
                               range_of(options->nodes, options->nodes_count),
@@ -673,11 +695,13 @@ static int open_store(struct job *job, const char *machine)
     return 0;
 }
 
+#define RACE_FILE "race.txt"
+
 /* What was found is found anew; what a race has timed it writes anew itself. */
 static void forget_found(const struct job *job)
 {
     static const char *const found[]
-        = { "estimates.csv", "choices.csv", "about.txt", "probes.csv", "found.machine", "candidates.csv" };
+        = { "estimates.csv", "choices.csv", "about.txt", "probes.csv", "found.machine", RACE_FILE, "candidates.csv" };
     char path[TUNE_PATH];
 
     for (size_t i = 0; i < sizeof(found) / sizeof(found[0]) - job->options->race; ++i) {
@@ -695,6 +719,42 @@ static bool is_unfinished(const struct job *job)
            && tune_file_is_regular(path);
 }
 
+/* All but a race that goes on would forget it. */
+static int check_unfinished(const struct job *job)
+{
+    return !is_unfinished(job)
+               ? 0
+               : tune_complain("%s has what a race that was interrupted has measured; accepted: another --measurements "
+                               "FOLDER",
+                               job->options->folder);
+}
+
+/* What decides in a race, as options; a race that goes on is held in the same way. Returns 0 or -1. */
+static int check_way(const struct job *job, bool goes_on)
+{
+    const struct options *const options = job->options;
+    char own[TUNE_TEXT], kept[TUNE_TEXT] = "", path[TUNE_PATH];
+    FILE *file = goes_on ? tune_file_open(options->folder, RACE_FILE, "r") : NULL;
+
+    snprintf(own, sizeof(own), "--clock %s%s\n", clocks[options->way.clock],
+             options->way.all_submodules ? " --all-submodules" : "");
+    if (NULL != file) {
+        kept[fread(kept, 1, sizeof(kept) - 1, file)] = '\0';
+        fclose(file);
+    }
+    if (!goes_on) {
+        return 0 == tune_file_write(tune_file_path(options->folder, RACE_FILE, path), own, strlen(own))
+                   ? 0
+                   : tune_complain("%s: %s", path, strerror(errno));
+    }
+    kept[strcspn(kept, "\n")] = own[strcspn(own, "\n")] = '\0';
+    return '\0' == *kept || 0 == strcmp(kept, own)
+               ? 0
+               : tune_complain("%s has races of an earlier run with %s; accepted: the same, or another --measurements "
+                               "FOLDER",
+                               options->folder, kept);
+}
+
 static int open_race(struct job *job)
 {
     struct tune_race_log *race = &job->race;
@@ -704,6 +764,9 @@ static int open_race(struct job *job)
     if (is_unfinished(job)) {
         race->kept_count = tune_choices_read(race->folder, &race->kept);
     }
+    if (0 < race->kept_count && 0 != check_way(job, true)) {
+        return -1;
+    }
     if (0 < race->kept_count) {
         fprintf(stderr, "han_tune: %ld races of an earlier run are in %s\n", race->kept_count, race->folder);
         if (0 != tune_choices_resume(race->folder, race->kept, race->kept_count)) {
@@ -711,6 +774,9 @@ static int open_race(struct job *job)
         }
     } else {
         forget_found(job);
+        if (0 != check_way(job, false)) {
+            return -1;
+        }
     }
     race->table.file
         = fopen(tune_file_path(job->options->folder, "candidates.csv", path), 0 < race->kept_count ? "a" : "w");
@@ -750,7 +816,7 @@ static int prepare(struct job *job, const struct tune_engine *world)
         job->gains = calloc(job->rules.count + 1, sizeof(*job->gains));
         return NULL == job->gains ? tune_complain("memory is short") : 0;
     }
-    if (0 != open_store(job, machine)) {
+    if ((!job->options->race && 0 != check_unfinished(job)) || 0 != open_store(job, machine)) {
         return -1;
     }
     if (!job->options->race) {
@@ -776,11 +842,10 @@ static int quick(const struct job *job, struct tune_engine *world)
     char machine[TUNE_TEXT];
     int rc = 0;
 
-    if (0 == world_rank && is_unfinished(job)) {
-        rc = tune_complain(
-            "%s has what a race that was interrupted has measured; accepted: another --measurements FOLDER",
-            options->folder);
-    } else if (0 == world_rank) {
+    if (0 == world_rank) {
+        rc = check_unfinished(job);
+    }
+    if (0 == world_rank && 0 == rc) {
         make_machine(world, machine);
         forget_found(job);
     }
@@ -802,6 +867,10 @@ static int run_job(struct options *options)
     rc = tune_engine_open(&world, MPI_COMM_WORLD, memory_of(options), options->seed, why);
     if (0 != rc) {
         tune_complain("%s", why);
+        return EXIT_USAGE;
+    }
+    if (0 != check_parts(options, world)) {
+        tune_engine_close(world);
         return EXIT_USAGE;
     }
     rc = options->quick ? quick(&job, world) : search(&job, world);

@@ -153,8 +153,8 @@ long tune_judge_foremost(const struct tune_record *records, long count, long but
 void tune_judge_drop(struct tune_record *records, long count, bool by_both);
 
 /** Side by side, where all rounds have taken less than this, there are more, up to so many times as many. */
-#define TUNE_QUICK_SECONDS 0.15
-enum { TUNE_QUICK_TIMES = 4 };
+#define TUNE_QUICK_SECONDS 0.25
+enum { TUNE_QUICK_TIMES = 8 };
 
 /** Seconds that a round of those takes that are not out. */
 double tune_judge_cost(const struct tune_record *records, long count);
@@ -355,7 +355,7 @@ struct tune_choice {
     size_t bytes;
     bool found;                /**< a configuration beats HAN's own choice; else that is to decide */
     bool cut;                  /**< there was no time for the next longer one */
-    bool settled;              /**< by the last rounds of a race */
+    bool settled;              /**< by last rounds, or by a race that took as long */
     struct tune_config config; /**< the best one, also where it does not */
     bool rivalled;
     mca_coll_han_params_t rival; /**< where rivalled: the next best, which runs in the last rounds, too */
@@ -419,12 +419,11 @@ bool tune_output_is_finished(const char *folder);
 
 /** What a line of a table has gained: of all messages that it decides, the geometric mean. */
 struct tune_gain {
-    const mca_coll_han_rule_t *rule;
-    double over_builtin, over_fallback; /**< time of the other one, as a multiple of the rule's */
+    double over_builtin; /**< logarithms of how many times as long HAN's own choice takes: their sum */
     int messages;
 };
 
-/** Writes a table anew: rules that are not TUNE_WORTH times as fast as HAN's own choice are left to it. */
+/** Writes a table anew: rules that are not TUNE_GAIN times as fast as HAN's own choice are left to it. */
 int tune_prune(const char *path, const mca_coll_han_rules_t *rules, const struct tune_gain *gains);
 
 /* -- tune_choices.c: what came of a search ------------------------------------------------------------------------- */

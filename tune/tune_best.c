@@ -73,20 +73,17 @@ static void ask_model(const struct job *job, const mca_coll_han_input_t *input, 
 }
 
 /* Rank 0 looks it up, for all. */
-static struct saying ask(const struct job *job, const struct tune_contest *contest, size_t bytes)
+static struct saying ask(const struct job *job, const struct tune_contest *contest)
 {
-    mca_coll_han_input_t input = tune_contest_input(contest, &job->machine);
+    const mca_coll_han_input_t input = tune_contest_known(contest, &job->machine);
     struct saying saying = { .line = 0 };
 
-    input.bytes = bytes;
     if (NULL != job->rules) {
-        const mca_coll_han_rule_t *rule;
+        const mca_coll_han_rule_t *const rule = tune_contest_rule(job->rules, &input, &saying.params);
 
-        tune_contest_need(0 == tune_nearest(job->rules, &input, &rule));
-        if (mca_coll_han_rule_decides(rule, &input)) {
+        if (NULL != rule) {
             saying.line = rule->line;
             saying.known = true;
-            saying.params = mca_coll_han_decide(&input, &rule->params, &mca_coll_han_unset);
         } else {
             ask_model(job, &input, &saying);
         }
@@ -218,7 +215,7 @@ static int find_best(struct job *job, struct tune_function function, size_t byte
                       tune_race_timed(job->space, function.collective, job->ranks, bytes));
     contest->clock = job->way->clock;
     tune_contest_add_own(contest, &job->machine);
-    point->saying = ask(job, contest, bytes);
+    point->saying = ask(job, contest);
     if (0 != hold_all(job, contest)) {
         return failed_at(point);
     }
@@ -234,6 +231,7 @@ static int find_best(struct job *job, struct tune_function function, size_t byte
 static int find_all_best(struct job *job)
 {
     const struct tune_space *space = job->space;
+    const double until = job->begin + ALL_PART * (job->way->deadline - job->begin);
     int rc = 0;
 
     for (int i = 0; i < space->function_count && 0 == rc; ++i) {
@@ -241,7 +239,7 @@ static int find_all_best(struct job *job)
         size_t bytes;
 
         for (int size = 0; 0 == rc && tune_race_size(space, function.collective, job->ranks, size, &bytes); ++size) {
-            if (tune_engine_is_past(job->engine, job->way->deadline)) {
+            if (tune_engine_is_past(job->engine, until)) {
                 tune_complain("there was no time for all sizes");
                 return 0;
             }
@@ -265,14 +263,16 @@ static int compare_once(const struct job *job, struct point *point, int round)
 static int compare(struct job *job)
 {
     const int most = job->way->most;
+    bool over = false;
     int rc = 0;
 
-    for (int round = 0; round < TUNE_QUICK_TIMES * most && 0 == rc; ++round) {
+    for (int round = 0; round < TUNE_QUICK_TIMES * most && 0 == rc && !over; ++round) {
         for (int i = 0; i < job->done && 0 == rc; ++i) {
             rc = compare_once(job, &job->points[i], round);
             job->part = ALL_PART + (1 - ALL_PART) * fmin(1, (double) (round * job->done + i + 1) / (most * job->done));
             tell(job, "side by side");
         }
+        over = round + 1 >= job->way->least && tune_engine_is_past(job->engine, job->way->deadline);
     }
     return rc;
 }

@@ -2,12 +2,14 @@
 /*
  * What came of a search, in choices.csv, a line a choice:
  *
- *     nodes,ppn,function,bytes,estimate,measured,own choice,fallback,rule,winner,version
+ *     nodes,ppn,function,bytes,estimate,measured,own choice,fallback,rule,winner,rival,version
  *
- * A race writes each when it is made, so that one that was interrupted goes on from there.
+ * A race writes each when it is made, so that one that was interrupted goes on from there; until it is `settled`, with
+ * who is to run beside it in the last rounds, or `-`.
  */
 #include "tune.h"
 
+#include "coll_han_candidates.h"
 #include "common/tool_version.h"
 #include "tune_options.h"
 
@@ -17,16 +19,25 @@
 
 #define CHOICES "choices.csv"
 #define CANDIDATES "candidates.csv"
+#define SETTLED "settled"
+#define NOBODY "-"
+
+static const char algorithm[] = "algorithm="; /* what a rule begins with */
 
 /* ---- lines ---- */
 
 static void print_choice(FILE *file, const struct tune_choice *choice, int nodes, int ppn)
 {
-    char name[TUNE_FUNCTION_NAME];
+    char name[TUNE_FUNCTION_NAME], rival[HAN_CANDIDATE_TEXT];
+    const bool rivalled = choice->rivalled && !choice->settled;
 
-    fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,%s," HAN_VERSION_TEXT "\n", nodes, ppn,
+    fprintf(file, "%d,%d,%s,%zu,%.9g,%.9g,%.9g,%.9g,%s,%s,%s%s," HAN_VERSION_TEXT "\n", nodes, ppn,
             tune_function_name(choice->function, name), choice->bytes, choice->estimate, choice->measured,
-            choice->builtin, choice->fallback, choice->found ? choice->text : "algorithm=auto", choice->text);
+            choice->builtin, choice->fallback, choice->found ? choice->text : "algorithm=auto", choice->text,
+            rivalled ? algorithm : "",
+            rivalled          ? mca_coll_han_candidate_text(choice->function.collective, &choice->rival, rival)
+            : choice->settled ? SETTLED
+                              : NOBODY);
 }
 
 int tune_choices_add(const char *folder, const struct tune_choice *choices, long count, int nodes, int ppn)
@@ -42,30 +53,26 @@ int tune_choices_add(const char *folder, const struct tune_choice *choices, long
     return 0 == fclose(file) ? 0 : -1;
 }
 
-/* Of a rule's text. False where it is none. */
-static bool read_rule(const char *name, const char *text, struct tune_choice *choice)
+/* What a rule says of a collective. False where it is none. */
+static bool read_rule(mca_coll_han_collective_t collective, const char *text, mca_coll_han_params_t *params)
 {
-    mca_coll_han_rules_t rules;
-    mca_coll_han_rules_error_t error;
-    char line[3 * TUNE_TEXT];
+    const size_t length = strlen(algorithm);
+    mca_coll_han_text_error_t error;
 
-    if (!tune_function_find(name, &choice->function)) {
-        return false;
-    }
-    snprintf(line, sizeof(line), "han-rules %d\n%s nodes=* ppn=* bytes=* : %s", HAN_RULES_VERSION,
-             mca_coll_han_collective_names[choice->function.collective], text);
-    if (0 != mca_coll_han_rules_parse(&rules, "", line, strlen(line), &error)) {
-        return false;
-    }
-    choice->config = (struct tune_config){ .collective = choice->function.collective, .params = rules.rules->params };
-    choice->config.params.why = NULL; /* of the rule */
-    mca_coll_han_rules_free(&rules);
-    return true;
+    return 0 == strncmp(text, algorithm, length)
+           && 0 == mca_coll_han_candidate_read(collective, text + length, params, &error);
+}
+
+static bool read_rival(const char *text, struct tune_choice *choice)
+{
+    choice->settled = 0 == strcmp(SETTLED, text);
+    choice->rivalled = !choice->settled && 0 != strcmp(NOBODY, text);
+    return !choice->rivalled || read_rule(choice->function.collective, text, &choice->rival);
 }
 
 static bool read_choice(char *line, struct tune_kept *kept)
 {
-    enum { NODES, PPN, FUNCTION, BYTES, ESTIMATE, MEASURED, OWN, FALLBACK, RULE, WINNER, MADE_BY, COLUMNS };
+    enum { NODES, PPN, FUNCTION, BYTES, ESTIMATE, MEASURED, OWN, FALLBACK, RULE, WINNER, RIVAL, MADE_BY, COLUMNS };
     char *columns[COLUMNS] = { NULL };
     struct tune_choice *choice = &kept->choice;
 
@@ -88,7 +95,13 @@ static bool read_choice(char *line, struct tune_kept *kept)
     choice->fallback = strtod(columns[FALLBACK], NULL);
     choice->found = 0 == strcmp(columns[RULE], columns[WINNER]);
     strcpy(choice->text, columns[WINNER]);
-    return 0 < kept->nodes && 0 < kept->ppn && read_rule(columns[FUNCTION], columns[WINNER], choice);
+    if (!tune_function_find(columns[FUNCTION], &choice->function)) {
+        return false;
+    }
+    choice->config.collective = choice->function.collective;
+    return 0 < kept->nodes && 0 < kept->ppn
+           && read_rule(choice->function.collective, columns[WINNER], &choice->config.params)
+           && read_rival(columns[RIVAL], choice);
 }
 
 /* ---- an interrupted race ---- */

@@ -89,6 +89,28 @@ mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, cons
     return input;
 }
 
+mca_coll_han_input_t tune_contest_known(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
+{
+    mca_coll_han_input_t input = tune_contest_input(contest, machine);
+
+    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
+    return input;
+}
+
+const mca_coll_han_rule_t *tune_contest_rule(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
+                                             mca_coll_han_params_t *params)
+{
+    const mca_coll_han_rule_t *rule;
+
+    tune_contest_need(0 == tune_nearest(rules, input, &rule));
+    if (!mca_coll_han_rule_decides(rule, input)) {
+        return NULL;
+    }
+    *params = mca_coll_han_decide(input, &rule->params, &mca_coll_han_unset);
+    params->why = NULL;
+    return rule;
+}
+
 bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,
                          mca_coll_han_form_t form)
 {
@@ -121,6 +143,7 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
                                       .bytes = bytes,
                                       .clock = TUNE_CLOCK_COUNT,
                                       .calls = tune_engine_calls(held_bytes(engine, function.collective, bytes)),
+                                      .warms_up = true,
                                       .own = -1 };
     what.input = tune_contest_input(contest, machine);
     count = mca_coll_han_candidates_make(&what, &params);
@@ -292,11 +315,14 @@ int tune_contest_check(struct tune_contest *contest, const struct tune_check *ho
     return sum;
 }
 
-/* The first and the last of a row matter less where a call takes long, and few are enough. */
+/*
+ * Where a call takes long, the first and the last of a row matter less, and few are enough; and the first behind those
+ * of another candidate takes no longer than the next one.
+ */
 static void shorten(struct tune_contest *contest)
 {
     enum { LEAST = 2 };
-    const double most = 0.02; /* seconds */
+    const double most = 0.02, cold = 0.01; /* seconds */
     double least = INFINITY;
 
     for (long i = 0; i < contest->count; ++i) {
@@ -305,6 +331,7 @@ static void shorten(struct tune_contest *contest)
     while (LEAST < contest->calls && most < contest->calls * least) {
         --contest->calls;
     }
+    contest->warms_up = cold > least;
 }
 
 void tune_contest_begin(struct tune_contest *contest, const struct tune_check *how)
@@ -335,13 +362,16 @@ struct turns {
 };
 
 /*
- * Begins with the one clock or the other, after a call that does not count: the first call behind those of another
- * candidate is longer than all that follow it in a program that has one way. INFINITY where a call fails on this rank.
+ * Begins with the one clock or the other, after a call that does not count: the first short call behind those of
+ * another candidate is longer than all that follow it in a program that has one way. INFINITY where a call fails on
+ * this rank.
  */
 static void take_turns(const struct tune_contest *contest, const struct tune_contestant *contestant, int first,
                        struct turns *turns)
 {
-    (void) tune_engine_time(contest->engine, contest->function, params_of(contestant), contest->bytes, 1);
+    if (contest->warms_up) {
+        (void) tune_engine_time(contest->engine, contest->function, params_of(contestant), contest->bytes, 1);
+    }
     for (int k = 0; k < TUNE_CLOCK_COUNT; ++k) {
         const enum tune_clock clock = (enum tune_clock)((first + k) % TUNE_CLOCK_COUNT);
         const int calls = TUNE_SINGLE == clock ? 1 : contest->calls;
@@ -438,7 +468,7 @@ static struct tune_record record_of(const struct tune_contest *contest, long one
             record.most.seconds[clock] = fmax(record.most.seconds[clock], series->samples[i]);
         }
     }
-    record.cost = (1 + turns_of(contest, TUNE_SINGLE)) * record.median.seconds[TUNE_SINGLE]
+    record.cost = (contest->warms_up + turns_of(contest, TUNE_SINGLE)) * record.median.seconds[TUNE_SINGLE]
                   + contest->calls * record.median.seconds[TUNE_ROW];
     tune_judge_by(&record.median, contest->clock);
     tune_judge_by(&record.least, contest->clock);

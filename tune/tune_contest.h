@@ -30,6 +30,7 @@ struct tune_contest {
     struct tune_function function;
     size_t bytes;
     int calls;                           /**< in a row */
+    bool warms_up;                       /**< a call that does not count comes before those that are timed */
     enum tune_clock clock;               /**< that decides; TUNE_CLOCK_COUNT: both */
     struct tune_contestant *contestants; /**< [count]; the first is the fallback */
     long count;
@@ -55,6 +56,18 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
 
 /** The call that is timed. */
 mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
+
+/** The same as HAN knows it: of some collectives not all ranks know the bytes, which then are 0. */
+mca_coll_han_input_t tune_contest_known(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
+
+/**
+ * What a table says of such a call.
+ *
+ * @param params gets how it is done
+ * @returns the rule; NULL: none decides
+ */
+const mca_coll_han_rule_t *tune_contest_rule(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
+                                             mca_coll_han_params_t *params);
 
 /** Instead of all candidates beside the fallback, these; predicted, too. */
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,

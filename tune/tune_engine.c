@@ -495,9 +495,8 @@ static void sum_up(const struct tune_engine *engine, struct tune_result *result)
 void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
 {
     mca_coll_han_watch_t watch = { .steps = engine->steps, .room = TUNE_MOST_STEPS };
-    const struct tune_function function = { .collective = run->config.collective, .form = run->form };
+    const struct tune_function function = { .collective = run->config.collective, .form = HAN_BLOCKING };
     mca_coll_han_params_t params = run->config.params;
-    const int calls = 0 < run->calls ? run->calls : 1;
     struct report report = { .steady = -1 };
     bool settled = true;
     int rc;
@@ -507,7 +506,7 @@ void tune_engine_run(struct tune_engine *engine, const struct tune_run *run, str
         params.algorithm = HAN_FALLBACK;
     }
     take_over(engine, TUNE_BUILTIN == run->kind ? NULL : &params, TUNE_TASK == run->kind ? &watch : NULL);
-    report.seconds = time_calls(engine, function, run->bytes, calls, &rc) / calls;
+    report.seconds = time_calls(engine, function, run->bytes, 1, &rc);
     report.rc = rc;
     hand_back(engine);
     if (TUNE_TASK == run->kind) {

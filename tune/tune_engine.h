@@ -21,9 +21,7 @@ enum { TUNE_MOST_STEPS = 256 };
 struct tune_run {
     enum tune_kind kind;
     struct tune_config config; /**< of TUNE_BUILTIN and TUNE_FALLBACK the collective */
-    mca_coll_han_form_t form;
     size_t bytes;
-    int calls;  /**< in a row, of which the mean counts; 0: one */
     bool steps; /**< the steps of all leaders are wanted */
 };
 

@@ -21,12 +21,12 @@ void tune_text_add(struct tune_text *text, const char *format, ...)
     length = vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
     grown = realloc(text->text, text->length + (size_t) length + 1);
+    text->text = NULL == grown ? text->text : grown;
     if (NULL == grown || (int) sizeof(line) <= length) {
         text->short_of_memory = true;
         return;
     }
-    memcpy(grown + text->length, line, (size_t) length + 1);
-    text->text = grown;
+    memcpy(text->text + text->length, line, (size_t) length + 1);
     text->length += (size_t) length;
 }
 

@@ -14,8 +14,8 @@
 enum { STRIDE = 8 };
 
 /*
- * What the model takes to be so many times as slow as the best, by both clocks, does not start. That leaves out the
- * best one, by 9 %, at one of the 270 points of tests/candidates.csv without a rate, with a machine as it is measured.
+ * What the model takes to be so many times as slow as the best, by both clocks, does not start (docs/tuning.md tells
+ * how often that leaves out the best one).
  */
 enum { HOPELESS = 2 };
 
@@ -37,6 +37,9 @@ enum { CHECK_LEAST = 8, ROUND_LEAST = 3 };
  */
 enum { LAST_ROUNDS = 6 };
 #define LAST_SECONDS 1.0
+
+/* A race that takes so long meets what disturbs the machine as last rounds do, and decides by itself. */
+#define LONG_SECONDS 2.0
 
 /* Who was no more behind than so many times as far as the best is its rival in the last rounds, where it is quick. */
 #define RIVAL_WITHIN 1.2
@@ -248,6 +251,12 @@ static void leave_to(struct tune_contest *contest, const struct tune_fastest *on
     free(others);
 }
 
+/* A run that goes on knows what was fast in its own races alone. */
+static bool is_close(size_t one, size_t other)
+{
+    return one == other || (one < STRIDE * other && other < STRIDE * one);
+}
+
 /* Who was fast in blocking calls, or at one of two sizes; where that is not known, all that may win. */
 static void leave_out(const struct race *race, struct tune_contest *contest, long place)
 {
@@ -258,7 +267,7 @@ static void leave_out(const struct race *race, struct tune_contest *contest, lon
         const struct tune_fastest *blocking
             = fastest_at(race, (struct tune_function){ function.collective, HAN_BLOCKING }, contest->bytes);
 
-        if (NULL != blocking) {
+        if (NULL != blocking && is_close(blocking->bytes, contest->bytes)) {
             leave_to(contest, blocking, blocking, tune_fastest_has_nonblocking);
         }
     } else if (BETWEEN_SIZES == race->stage) {
@@ -336,7 +345,7 @@ static void set_choice(const struct tune_contest *contest, const struct tune_rec
 }
 
 /*
- * What comes of a race, before the last rounds: its winner, where it beats HAN's own choice; else the best of the
+ * What comes of a race, before last rounds: its winner, where it beats HAN's own choice; else the best of the
  * others. The next best is its rival where it is near: it may be the one that no clock is against.
  */
 static void choose(const struct race *race, const struct tune_contest *contest, struct tune_choice *choice, long place)
@@ -348,6 +357,7 @@ static void choose(const struct race *race, const struct tune_contest *contest, 
         used = tune_judge_foremost(records, contest->count, contest->own);
     }
     set_choice(contest, records, used, choice);
+    choice->settled = LONG_SECONDS <= contest->spent;
     tune_judge_take_back(records, contest->count);
     rival = tune_judge_foremost(records, contest->count, used);
     choice->rivalled = rival != used && 0 != rival && RIVAL_SECONDS >= records[rival].cost
@@ -526,6 +536,9 @@ static bool is_near(const struct tune_choice *choice)
     return !choice->settled && choice->measured < choice->builtin;
 }
 
+/* Of the time that is left, for looking at results once more: the first two rounds, which all have, take the rest. */
+#define OPENING 0.125
+
 /* Of a size: the best beside HAN's own choice, its rival, that choice, and the fallback. */
 struct last {
     struct tune_contest contest;
@@ -586,13 +599,14 @@ static void decide_last(const struct last *last)
  * The fastest of many in a few rounds may have been lucky, and what a race has decided in less than a second may have
  * been due to what disturbed the machine in that second. So the winner, its rival, HAN's own choice and the fallback
  * run once more when all races are over; these rounds decide, and they go round: each size has its second one when all
- * have had their first.
+ * have had their first. Sizes for which there is no time have theirs when the same command goes on.
  *
  * @returns 0; -1 after an error, which has been told
  */
 static int hold_last(struct race *race, enum stage stage)
 {
     struct last *all = calloc((size_t) race->count + 1, sizeof(*all));
+    const double now = MPI_Wtime(), until = now + OPENING * (race->way->deadline - now);
     bool over = false;
     long count = 0;
     int rc = 0;
@@ -600,10 +614,17 @@ static int hold_last(struct race *race, enum stage stage)
     begin_stage(race, stage);
     tune_contest_need(NULL != all);
     for (long place = 0; place < race->count; ++place) {
-        if (is_near(&race->choices[place])) {
+        if (!is_near(&race->choices[place])) {
+            continue;
+        }
+        over = over || tune_engine_is_past(race->engine, until);
+        if (over) {
+            race->late[tune_function_place(race->choices[place].function)] = true;
+        } else {
             open_last(race, &race->choices[place], &all[count++]);
         }
     }
+    over = false;
     for (int round = 0; round < TUNE_QUICK_TIMES * LAST_ROUNDS && 0 == rc && !over; ++round) {
         for (long i = 0; i < count && 0 == rc; ++i) {
             race->done = fmin(1, (double) (round * count + i) / (double) (LAST_ROUNDS * count));
@@ -648,6 +669,22 @@ static void end(struct race *race)
     }
 }
 
+/* What there was no time for has a rule that leaves it to HAN, or that of other nodes or ranks would decide. */
+static void leave_late(struct race *race)
+{
+    for (int i = 0; i < race->space->function_count; ++i) {
+        const struct tune_choice choice = { .function = race->space->functions[i] };
+        long place = 0;
+
+        while (place < race->count && !tune_function_is(race->choices[place].function, choice.function)) {
+            ++place;
+        }
+        if (place == race->count && race->late[tune_function_place(choice.function)]) {
+            add_choice(race, &choice, place);
+        }
+    }
+}
+
 /* No race begins when most of the time is over: the last rounds have the rest. */
 static void limit(struct race *race)
 {
@@ -688,6 +725,7 @@ long tune_race_run(struct tune_engine *engine, const struct tune_space *space, c
         return -1;
     }
     end(&race);
+    leave_late(&race);
     *choices = race.choices;
     return race.count;
 }

@@ -2,125 +2,168 @@
 #include "tune_validate.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "tune_contest.h"
 #include "tune_options.h"
 #include "tune_race.h"
 
-/* What is compared: a rule, HAN's own choice, and without HAN. */
+/* What is compared: a rule, HAN's own choice, and without HAN. What is the same has the same place in the contest. */
 enum way { RULE, OWN, FALLBACK, WAYS };
 
-/* One message, in turn by each way and clock; of a clock the medians. */
-static int measure(struct tune_engine *engine, const struct tune_way *way, const mca_coll_han_rule_t *rule,
-                   struct tune_function function, size_t bytes, int calls, struct tune_times times[WAYS])
+/* What a table says of a call. */
+struct saying {
+    long rule; /* its place; -1: none decides */
+    mca_coll_han_params_t params;
+};
+
+/* On all ranks. */
+struct job {
+    struct tune_engine *engine;
+    const struct tune_space *space;
+    const struct tune_way *way;
+    const mca_coll_han_rules_t *rules; /* NULL on other ranks than 0 */
+    struct tune_gain *gains;           /* the same */
+    mca_coll_han_candidates_t machine;
+    int ranks;
+};
+
+/* Rank 0 looks it up, for all. */
+static struct saying ask(const struct job *job, const struct tune_contest *contest)
 {
-    enum { ALL = WAYS * TUNE_CLOCK_COUNT };
-    static const enum tune_kind kinds[WAYS] = { TUNE_WHOLE, TUNE_BUILTIN, TUNE_FALLBACK };
-    struct tune_series series[ALL] = { { .count = 0 } };
+    struct saying saying = { .rule = -1 };
+
+    if (NULL != job->rules) {
+        const mca_coll_han_input_t input = tune_contest_known(contest, &job->machine);
+        const mca_coll_han_rule_t *const rule = tune_contest_rule(job->rules, &input, &saying.params);
+
+        saying.rule = NULL == rule ? -1 : rule - job->rules->rules;
+    }
+    MPI_Bcast(&saying, (int) sizeof(saying), MPI_BYTE, 0, tune_engine_comm(job->engine));
+    return saying;
+}
+
+static bool is_known(const struct tune_contest *contest, long place, double precision)
+{
+    bool known = true;
+
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        known = known && tune_series_spread(&contest->contestants[place].series[clock]) <= precision;
+    }
+    return known;
+}
+
+/* Round by round, until the rule and HAN's own choice are known. */
+static int hold(const struct job *job, struct tune_contest *contest, const long places[WAYS])
+{
     bool known = false;
     int rc = 0;
 
-    for (int i = 0; i < ALL * way->most && 0 == rc && !known; ++i) {
-        struct tune_run run
-            = { .kind = kinds[i % WAYS], .form = function.form, .bytes = bytes, .calls = i % ALL < WAYS ? 1 : calls };
-        struct tune_result result;
-
-        run.config = (struct tune_config){ .collective = function.collective, .params = rule->params };
-        if (1 == run.calls) {
-            tune_points_run(engine, &run, &result); /* does not count: see take_turns() of a race */
-        }
-        tune_points_run(engine, &run, &result);
-        if (0 != result.rc) {
-            fprintf(stderr, "han_tune: %s: error %d\n", rule->text, result.rc);
-            rc = -1;
-        } else {
-            rc = tune_series_add(&series[i % ALL], result.seconds);
-        }
-        known = ALL - 1 == i % ALL && i + 1 >= ALL * way->least;
-        for (int k = 0; k < ALL && known; ++k) {
-            known = FALLBACK == k % WAYS || tune_series_spread(&series[k]) <= way->precision;
-        }
-    }
-    for (int k = 0; k < ALL; ++k) {
-        times[k % WAYS].seconds[k < WAYS ? TUNE_SINGLE : TUNE_ROW] = tune_series_median(&series[k]);
-        tune_series_free(&series[k]);
+    tune_contest_begin(contest, &tune_check_wholly);
+    for (int round = 0; round < job->way->most && 0 == rc && !known; ++round) {
+        rc = tune_contest_round(contest, round);
+        known = round + 1 >= job->way->least && is_known(contest, places[RULE], job->way->precision)
+                && is_known(contest, places[OWN], job->way->precision);
     }
     return rc;
 }
 
-static int validate_message(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
-                            const mca_coll_han_rules_t *rules, struct tune_function function, size_t bytes, int calls,
-                            struct tune_gain *gains)
+static void print(const struct job *job, const struct tune_contest *contest, const struct saying *saying,
+                  const long places[WAYS])
 {
-    const mca_coll_han_input_t input = { .collective = function.collective,
-                                         .form = function.form,
-                                         .nodes = space->nodes,
-                                         .ppn = space->ppn,
-                                         .in_order = tune_engine_in_order(engine),
-                                         .bytes = bytes };
-    const mca_coll_han_rule_t *rule;
-    struct tune_times times[WAYS];
     char name[TUNE_FUNCTION_NAME];
-    int rc = tune_nearest(rules, &input, &rule);
 
-    if (0 != rc || NULL == rule || rule->leave) {
-        return rc;
-    }
-    rc = measure(engine, way, rule, function, bytes, calls, times);
-    if (0 == rc) {
-        struct tune_gain *gain = &gains[rule - rules->rules];
+    printf("%6d %-21s %10zu", job->rules->rules[saying->rule].line, tune_function_name(contest->function, name),
+           tune_contest_known(contest, &job->machine).bytes);
+    for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
+        double seconds[WAYS];
 
-        printf("%6d %-21s %10zu", rule->line, tune_function_name(function, name), bytes);
-        for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
-            const double seconds = times[RULE].seconds[clock];
-
-            printf(" %12.1f %8.2f %9.2f", 1e6 * seconds, times[OWN].seconds[clock] / seconds,
-                   times[FALLBACK].seconds[clock] / seconds);
+        for (int way = 0; way < WAYS; ++way) {
+            seconds[way] = tune_series_median(&contest->contestants[places[way]].series[clock]);
         }
-        putchar('\n');
-        fflush(stdout);
-        for (int i = 0; i < WAYS; ++i) {
-            tune_judge_by(&times[i], way->clock);
-        }
-        gain->rule = rule;
-        gain->over_builtin += log(tune_judge_mean(&times[OWN]) / tune_judge_mean(&times[RULE]));
-        gain->over_fallback += log(tune_judge_mean(&times[FALLBACK]) / tune_judge_mean(&times[RULE]));
-        ++gain->messages;
+        printf(" %12.1f %8.2f %9.2f", 1e6 * seconds[RULE], seconds[OWN] / seconds[RULE],
+               seconds[FALLBACK] / seconds[RULE]);
     }
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void count_in(const struct job *job, const struct tune_contest *contest, const struct saying *saying,
+                     const long places[WAYS])
+{
+    struct tune_gain *const gain = &job->gains[saying->rule];
+    struct tune_record *const records = tune_contest_records(contest);
+
+    gain->over_builtin
+        += log(tune_judge_mean(&records[places[OWN]].median) / tune_judge_mean(&records[places[RULE]].median));
+    ++gain->messages;
+    free(records);
+}
+
+/* One size, where a rule decides it. */
+static int validate_size(const struct job *job, struct tune_function function, size_t bytes)
+{
+    long places[WAYS] = { 0 };
+    struct tune_contest contest;
+    struct saying saying;
+    int rc = 0;
+
+    tune_contest_open(&contest, job->engine, &job->machine, function,
+                      tune_race_timed(job->space, function.collective, job->ranks, bytes));
+    contest.clock = job->way->clock;
+    saying = ask(job, &contest);
+    if (0 <= saying.rule) {
+        places[RULE] = tune_contest_add(&contest, &job->machine, &saying.params);
+        tune_contest_add_own(&contest, &job->machine);
+        tune_contest_keep(&contest, &places[RULE], 1);
+        places[OWN] = contest.own;
+        rc = hold(job, &contest, places);
+        if (0 == rc && NULL != job->rules && !contest.contestants[places[RULE]].out) {
+            print(job, &contest, &saying, places);
+            count_in(job, &contest, &saying, places);
+        }
+    }
+    tune_contest_close(&contest);
     return rc;
 }
 
-int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
+/* All sizes of a function: each twice as long as the one before. Returns 0; 1: there is no time; -1: an error. */
+static int validate_function(const struct job *job, struct tune_function function)
+{
+    const struct tune_space *const space = job->space;
+    const bool sized = HAN_BARRIER != function.collective && tune_knows_bytes(function.collective);
+    size_t bytes = sized ? space->least_bytes : 0;
+    int rc = 0;
+
+    do {
+        if (tune_contest_held(function.collective, bytes, job->ranks) > tune_race_memory(space)) {
+            break;
+        }
+        rc = tune_engine_is_past(job->engine, job->way->deadline) ? 1 : validate_size(job, function, bytes);
+        bytes *= 2;
+    } while (0 == rc && 0 < bytes && bytes <= space->most_bytes);
+    return rc;
+}
+
+int tune_validate(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
                   const mca_coll_han_rules_t *rules, struct tune_gain *gains)
 {
-    bool late = false;
-    int ranks, rc = 0;
+    struct job job = { .engine = engine, .space = space, .way = way, .rules = rules, .gains = gains };
+    int rc = 0;
 
-    MPI_Comm_size(tune_engine_comm(engine), &ranks);
-    if (NULL == gains) {
-        tune_points_follow(engine);
-        return 0;
+    MPI_Comm_size(tune_engine_comm(engine), &job.ranks);
+    tune_contest_machine(engine, way->all_submodules, &job.machine);
+    if (NULL != rules) {
+        printf("%39s %31s %31s\n%6s %-21s %10s %12s %8s %9s %12s %8s %9s\n", "", "single calls", "calls in a row",
+               "line", "function", "bytes", "rule, us", "own, x", "no HAN, x", "rule, us", "own, x", "no HAN, x");
     }
-    printf("%39s %31s %31s\n%6s %-21s %10s %12s %8s %9s %12s %8s %9s\n", "", "single calls", "calls in a row", "line",
-           "function", "bytes", "rule, us", "own, x", "no HAN, x", "rule, us", "own, x", "no HAN, x");
-    for (int i = 0; i < space->function_count && 0 == rc && !late; ++i) {
-        const struct tune_function function = space->functions[i];
-        size_t bytes = HAN_BARRIER == function.collective ? 0 : space->least_bytes;
-
-        do {
-            const size_t held = tune_contest_held(function.collective, bytes, ranks);
-
-            late = MPI_Wtime() > way->deadline;
-            if (late || held > tune_race_memory(space)) {
-                break;
-            }
-            rc = validate_message(engine, space, way, rules, function, bytes, tune_engine_calls(held), gains);
-            bytes *= 2;
-        } while (0 == rc && 0 < bytes && bytes <= space->most_bytes);
+    for (int i = 0; i < space->function_count && 0 == rc; ++i) {
+        rc = validate_function(&job, space->functions[i]);
     }
-    if (late) {
+    if (0 < rc) {
         tune_complain("there was no time for all sizes");
+    } else if (0 > rc) {
+        tune_complain("a call failed");
     }
-    tune_points_end(engine);
-    return rc;
+    return 0 > rc ? -1 : 0;
 }

@@ -10,12 +10,14 @@
 
 /**
  * Measures what a table says, side by side with HAN's own choice and with what would do it without HAN, and prints a
- * line for each rule.
+ * line for each size that a rule decides. Collective.
  *
- * @param gains rank 0: [rules->count] added to
+ * @param way   rounds, from least on until their spread is no more than precision, most at most; clock; deadline
+ * @param rules the table; NULL on other ranks than 0
+ * @param gains [rules->count] added to; NULL on other ranks
  * @returns 0, or -1 after a message
  */
-int tune_validate(struct tune_engine *engine, struct tune_space *space, const struct tune_way *way,
+int tune_validate(struct tune_engine *engine, const struct tune_space *space, const struct tune_way *way,
                   const mca_coll_han_rules_t *rules, struct tune_gain *gains);
 
 #endif
