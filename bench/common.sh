@@ -316,6 +316,8 @@ on_each_rate() {                    # on_each_rate COMMAND...
     for rate_word in ${rates//,/ }; do
         rate=$rate_word cluster=
         bring_up_cluster
+        [[ -n $rate || $rate_word == none ]] ||
+            die "$NO_CLUSTER" "--rates $rate_word: this machine allows only nodes whose links have no rate; accepted: none"
         find_launcher
         "$@"
         "$vcluster" down --name "$own_cluster" >/dev/null
@@ -391,7 +393,7 @@ extra_of() {                        # extra_of COLLECTIVE; sets extra, options f
 
 # One job, as briefly as it goes, to see whether the set can be used.
 try_on() {                          # try_on SET COLLECTIVE; sets code
-    bench_on "$1" "$2" 120 -i 1 -x 0 --no-check
+    bench_on "$1" "$2" 600 -i 1 -x 0 --no-check
 }
 
 # One job of a round. SHARE is the time for each size, of which a job may take LIMIT altogether.
@@ -511,7 +513,7 @@ measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
             progress "round $((round + 1)) of $rounds, ${collective/*,*/all collectives}, $name;" \
                 "$((budget > SECONDS ? budget - SECONDS : 0)) s left"
             measure_on "$name" "$collective" "$round" "$share" "$limit"
-            if ((code > 1)); then
+            if ((code > 1)) || (($(wc -l <"$work/out") < 2)); then
                 say "set '$name' failed in round $((round + 1)) (exit code $code) and is left out"
                 drop_set "$name"
             else
@@ -524,7 +526,7 @@ measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
 # The time per size follows from what the round before took, and is the same for all sets.
 measure() {
     local share before took round jobs_left
-    SECONDS=0
+    SECONDS=0 progress_at=-100
     share=$(calc "0.8 * ($budget / ($rounds * ${#running[@]} * ${#collectives[@]}) - $START_SECONDS) / $n_sizes")
     for ((round = 0; round < rounds && ${#running[@]} > 0; ++round)); do
         share=$(calc "$share < 0.02 ? 0.02 : $share")

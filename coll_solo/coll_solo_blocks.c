@@ -172,12 +172,13 @@ static int talk_all(const struct blocks *blocks, const struct talk *talk, bool e
     return status;
 }
 
-/* The own block, where it has to move at all. */
+/* The own block, but in place. Types of one base may be of different bytes there. */
 static int copy_own(const struct blocks *blocks, const struct side *send, const char *from, char *to)
 {
-    return from == to ? OMPI_SUCCESS
-                      : ompi_datatype_sndrcv(from, (int) send->count, send->datatype, to, (int) blocks->receive.count,
-                                             blocks->receive.datatype);
+    return from == to && send->datatype == blocks->receive.datatype
+               ? OMPI_SUCCESS
+               : ompi_datatype_sndrcv(from, (int) send->count, send->datatype, to, (int) blocks->receive.count,
+                                      blocks->receive.datatype);
 }
 
 /* -- gather -- */

@@ -28,8 +28,9 @@ enum { MOST_RULES = 8 };
  * fallback was better, it is in the table. Rows for 3 ranks in ROOMY are reasoned: one root would reduce for all, and
  * all would read the same pages of one root at once.
  *
- * Which of CHEAP and DEAR it is may differ from run to run. No result does: for 2 ranks all ways give the same bits,
- * and for more those do that stand for each other here.
+ * Which of CHEAP and DEAR it is may differ from run to run. No result does, but for which of 0 and -0, and of a NaN and
+ * a number, is the least or the greatest: for 2 ranks all ways give the same bits, and for more those do that stand for
+ * each other here.
  */
 static const struct rule rules[SOLO_COLLECTIVE_COUNT][MOST_RULES] = {
     [SOLO_BARRIER] = {

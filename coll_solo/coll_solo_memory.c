@@ -168,6 +168,24 @@ static int offer_open(const struct offer *offer, int rank, bool *stranger, char 
     return -1;
 }
 
+/*
+ * A call that a signal interrupts gives back all that it has reserved: one for a long area would begin anew for ever,
+ * where a timer ticks more often than it takes.
+ */
+static bool reserve(int fd, size_t offset, size_t bytes)
+{
+    enum { PIECE = 256 << 10 };
+
+    for (size_t done = 0; done < bytes; done += PIECE) {
+        const size_t left = bytes - done;
+
+        if (0 != TEMP_FAILURE_RETRY(fallocate(fd, 0, (off_t) (offset + done), (off_t) (left < PIECE ? left : PIECE)))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Maps the file, with room for the own area. */
 static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, bool *stranger,
                    char why[SOLO_FAILURE_TEXT])
@@ -183,10 +201,7 @@ static bool attach(mca_coll_solo_module_t *module, const struct offer *offer, bo
     if (0 > fd) {
         goto out;
     }
-    /* What an interrupted one has reserved stays reserved. */
-    if (0
-        != TEMP_FAILURE_RETRY(
-            fallocate(fd, 0, (off_t) mca_coll_solo_area_offset(memory, module->rank), (off_t) memory->area_bytes))) {
+    if (!reserve(fd, mca_coll_solo_area_offset(memory, module->rank), memory->area_bytes)) {
         fail(why, "fallocate");
         goto out;
     }

@@ -166,10 +166,11 @@ works() {
         unset "$name"
     done
     mpicc -o "$work/mpi_edges" "$HERE/mpi_edges.c" || return 1
-    "$TOP/cluster/vcluster" up --name "$cluster" --nodes 2 --rate none || status=$?
+    "$TOP/cluster/vcluster" up --name "$cluster" --nodes 2 --rate none --owner $$ || status=$?
     if ((status == 0)); then
         timeout "$LIMIT" "$TOP/cluster/vcluster" run --name "$cluster" --ppn 2 --mca coll_han_verbose 1 -- \
-            "$work/mpi_edges" --strict | tee "$work/edges.log" || status=$?
+            "$work/mpi_edges" --strict 2>&1 | tee "$work/edges.log" || status=$?
+        grep -q 'coll:han: MPI_COMM_WORLD ' "$work/edges.log" || status=1 # else it is another component's work
         "$TOP/cluster/vcluster" down --name "$cluster"
     fi
     return "$status"

@@ -161,6 +161,61 @@ static void wide_elements(void)
     t_free(own);
 }
 
+/* ---- two types of one base ---- */
+
+struct pair {
+    double out, in;
+};
+
+/* Of one array the one member is sent, and the other one received; by count, where all is one buffer or in segments. */
+static void members_of_one_array(void)
+{
+    static const int counts[] = { 1, 3000 };
+    const MPI_Aint place = offsetof(struct pair, in);
+    const int one = 1;
+    const MPI_Datatype real = MPI_DOUBLE;
+    MPI_Datatype member, out, in;
+
+    T_MPI(MPI_Type_create_resized(MPI_DOUBLE, 0, sizeof(struct pair), &out));
+    T_MPI(MPI_Type_create_struct(1, &one, &place, &real, &member));
+    T_MPI(MPI_Type_create_resized(member, 0, sizeof(struct pair), &in));
+    T_MPI(MPI_Type_commit(&out));
+    T_MPI(MPI_Type_commit(&in));
+    for (int kind = 0; kind < 4 * 2; ++kind) {
+        enum { ALLTOALL, ALLGATHER, GATHER, SCATTER };
+        static const char *const names[] = { "alltoall", "allgather", "gather", "scatter" };
+        const int which = kind / 2, count = counts[kind % 2], root = 0;
+        const bool gets_all = ALLTOALL == which || ALLGATHER == which || (GATHER == which && root == t.rank);
+        const int got = gets_all ? count * t.size : SCATTER == which ? count : 0;
+        struct pair *pairs = t_alloc((size_t) count * (size_t) t.size * sizeof(*pairs));
+        long wrong = 0;
+
+        for (int i = 0; i < count * t.size; ++i) {
+            pairs[i] = (struct pair){ 1e6 * t.rank + i, -1 };
+        }
+        if (ALLTOALL == which) {
+            T_MPI(MPI_Alltoall(pairs, count, out, pairs, count, in, MPI_COMM_WORLD));
+        } else if (ALLGATHER == which) {
+            T_MPI(MPI_Allgather(pairs, count, out, pairs, count, in, MPI_COMM_WORLD));
+        } else if (GATHER == which) {
+            T_MPI(MPI_Gather(pairs, count, out, pairs, count, in, root, MPI_COMM_WORLD));
+        } else {
+            T_MPI(MPI_Scatter(pairs, count, out, pairs, count, in, root, MPI_COMM_WORLD));
+        }
+        for (int i = 0; i < count * t.size; ++i) {
+            const int from = SCATTER == which ? root : i / count;
+            const int of = (ALLTOALL == which || SCATTER == which ? t.rank * count : 0) + i % count;
+
+            wrong += pairs[i].out != 1e6 * t.rank + i || pairs[i].in != (i < got ? 1e6 * from + of : -1);
+        }
+        t_expect(0 == wrong && t_guarded(pairs), "%s of %d: %ld are wrong", names[which], count, wrong);
+        t_free(pairs);
+    }
+    T_MPI(MPI_Type_free(&in));
+    T_MPI(MPI_Type_free(&out));
+    T_MPI(MPI_Type_free(&member));
+}
+
 /* ---- intercommunicators ---- */
 
 /* A message from a rank of one group to all of the other. */
@@ -277,6 +332,7 @@ int main(int argc, char **argv)
         { "a count of 0 with a wild pointer", wild_pointer, 0 },
         { "one signature without data, by rank a count of 0 or a type of size 0", nothing_by_rank, 0 },
         { "segments end inside the largest basic element", wide_elements, 0 },
+        { "two members of one array are sent and received", members_of_one_array, 0 },
         { "an intercommunicator, both ways", on_intercommunicator, 0 },
         { "many in a row, any root and size", many_in_a_row, 0 },
         { "buffers change as soon as a call returns", buffers_change, 0 },

@@ -473,7 +473,7 @@ static void ready_call_keeps_its_core(void)
 /* Outside of MPI, until a rank of this node says that it is done with so many calls. Returns whether it has. */
 static bool wait_outside(const volatile int *done, int calls)
 {
-    enum { MILLISECOND = 1000, MOST = 10000 };
+    enum { MILLISECOND = 1000, MOST = 1000 * T_LIMIT / 4 };
     int waited = 0;
 
     while (calls > *done && waited < MOST) {

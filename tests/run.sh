@@ -51,6 +51,7 @@ check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_
 check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
 edges by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_edges --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
 edges SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_edges --segment 12288 --strict
+edges on one node, solo             | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_edges --each coll_solo_alltoall_algorithm=copy,single_copy --each coll_solo_allgather_algorithm=copy,single_copy
 edges, adapt by itself              | usual       | 2,1,2,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_edges --strict --adapt
 reduce of 4 MB, 64 ranks            | all         | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
 long blocks with gaps, in pieces    | usual       | 2,1,2,0 | MAP  | --mca coll_han_alltoallv_segsize 60K     | mpi_limits --gaps 2500000
@@ -72,7 +73,7 @@ the model decides, by MAP           | usual all   | 3,2,3,1 | MAP  | --mca coll_
 known faults of Open MPI            | usual       | 2,1,0,0 | slot |                                          | mpi_check --known
 tags, ob1                           | usual       | 3,2,3,1 | node |                                          | mpi_tags
 tags, a tree for each root          | usual       | 2,2,0,0 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_allreduce_algorithm tree --mca coll_han_allreduce_lanes 2 | mpi_tags
-tags, adapt by itself               | usual       | 2,1,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_tags
+tags, adapt by itself               | usual       | 2,1,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 | mpi_tags --adapt
 tags, ucx                           | usual       | 3,2,3,1 | node | UCX                                      | mpi_tags
 tags, ofi                           | all         | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
@@ -411,6 +412,7 @@ main() {
     [[ -n $theirs ]] || export OMPI_MCA_mca_base_component_path=$build/components:SYS_DEFAULT
     echo "# seed $seed"
     run_all
+    ((count > 0)) || { say "--only '$only': there is no such run of depth $depth; --list shows them"; exit 2; }
     echo "1..$count"
     exit "$failed"
 }

@@ -82,7 +82,7 @@ ours_in_reports() {                 # ours_in_reports DIR
         [[ -e $file ]] || continue
         awk '
             function flush() {
-                if (block ~ /#[0-9]+ .*coll_(han|adapt|solo)[a-z_]*\.[ch]:[0-9]|runtime error/) {
+                if (block ~ /#[0-9]+ .*(coll_(han|adapt|solo)[a-z_]*|\/(tune|common)\/[a-z_]+)\.[ch]:[0-9]|runtime error/) {
                     printf "%s\n", block
                 }
                 block = ""

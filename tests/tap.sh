@@ -36,7 +36,7 @@ t_needs() {                         # t_needs COMMAND...
 # The end of a pipe.  It reads all: grep -q ends at the first line that it finds, and whoever still writes is ended by a
 # signal, which pipefail makes a failure, now and then.
 t_finds() {                         # t_finds OPTIONS OF grep... PATTERN
-    [[ $(grep -c "$@") != 0 ]]
+    [[ $(grep -c "$@") -gt 0 ]]     # nothing, where grep does not know what is looked for
 }
 
 t_ends_of() {                       # t_ends_of FIRST LAST: so many lines of the input, and where some are left out, which

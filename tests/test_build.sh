@@ -257,10 +257,10 @@ else
     t_skip "the distribution has all files of the repository" "no git"
 fi
 t_check "make install puts the components and han.conf into LIBDIR/openmpi-han, and nothing else" test_install
-t_check "make install does not touch Open MPI's own folders" test_openmpi_untouched
 t_check "make uninstall leaves nothing" test_uninstall "$tmp/dest" DESTDIR="$tmp/dest"
 build_init
 t_check "mpirun --tune han.conf loads what is installed" test_tune_file
+t_check "make install does not touch Open MPI's own folders" test_openmpi_untouched
 t_check "make uninstall leaves nothing in the prefix" test_uninstall "$prefix"
 t_check_all "--with-component-dir=DIR installs there, and only there" test_component_dir
 t_check_all "make uninstall leaves nothing in that folder" test_uninstall "$tmp/dest2" DESTDIR="$tmp/dest2"

@@ -177,7 +177,7 @@ test_strangers() {
 
 test_interrupted() {
     gcc -shared -fPIC -o "$tmp/interrupted.so" "$HERE/interrupted.c" -ldl 2>"$tmp/err" || return 1
-    run 3 "${SOLO[@]}" --mca coll_solo_verbose 1 -x LD_PRELOAD="$tmp/interrupted.so" "$build/tests/mpi_solo" \
+    run 3 "${SOLO[@]}" --mca coll_solo_verbose 1 --mca coll_solo_segment_size 256K -x LD_PRELOAD="$tmp/interrupted.so" "$build/tests/mpi_solo" \
         "${SHORT[@]}" && all_right && said 0 'no shared memory' && said 0 'no single copy' &&
         [[ $(bytes_moved single) -gt 0 ]] && said 3 '^interrupted: '
 }

@@ -99,7 +99,8 @@ a_race_knows_all_collectives() {
     local rules=$tmp/race.rules
     tune --output "$rules" --collectives bcast,allreduce,barrier,alltoall,gatherv,scan,ibcast,igatherv --bytes 8-64K
     ((status == 0)) || fail "exit code $status"
-    grep -qx "table $rules" "$rules.measured/about.txt" && grep -q "^command .*/han_tune --output $rules --collectives " "$rules.measured/about.txt"
+    grep -qx "table $rules" "$rules.measured/about.txt"
+    grep -q "^command .*/han_tune --output $rules --collectives " "$rules.measured/about.txt"
     "$build/tune/han_rules" check "$rules"
     grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* form=blocking order=consecutive : algorithm=' "$rules" || fail 'no rule of gatherv for all bytes'
     grep -q '^gatherv  *nodes=2 ppn=2 bytes=\* form=nonblocking order=consecutive : algorithm=' "$rules" || fail 'no rule of igatherv for all bytes'
@@ -337,9 +338,11 @@ END
     grep -q '<th>predicted<th>measured<th>HAN.s own choice<th>without HAN<th>gain</tr>' "$page"
     # Rules first, and then what is left to HAN's own choice; by size, not as it was decided.
     [[ $(sed -n 's/^<tr><td>bcast<td>4<td>4<td>\([0-9K]*\)<td .*/\1/p' "$page" | tr '\n' ' ') == '8 64 512 4K ' ]]
-    (($(grep -c '<li>' "$page") == 1)) && grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
+    (($(grep -c '<li>' "$page") == 1))
+    grep -q '<li>bcast of 4K, 4 nodes of 4 ranks: 2.00 times as long</li>' "$page"
     grep -q 'coll_han_dynamic_rules_filename /where/told.rules ' "$page"
-    grep -q '<code>han_tune --output &lt;told&gt;</code> in 2 min 5 s on:$' "$page" && grep -q '^two nodes$' "$page"
+    grep -q '<code>han_tune --output &lt;told&gt;</code> in 2 min 5 s on:$' "$page"
+    grep -q '^two nodes$' "$page"
     grep -q 'no time for all sizes of 3 collectives; the same command goes on' "$page"
     status=0
     "$build/tune/han_report" "$tmp/told" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
@@ -353,7 +356,8 @@ the_machine_alone_is_timed() {
     tune --quick --output "$file"
     ((status == 0)) || fail "exit code $status"
     "$build/tune/han_rules" explain --collective bcast --nodes 2 --ppn 2 --bytes 1M --machine "$file" | t_finds '^decides  the model'
-    grep -q '^# Made by han_tune --quick (HAN) [0-9].*: 2 nodes of 2 ranks from ' "$file" && cmp "$file" "$file.measured/found.machine"
+    grep -q '^# Made by han_tune --quick (HAN) [0-9].*: 2 nodes of 2 ranks from ' "$file"
+    cmp "$file" "$file.measured/found.machine"
     says_once "To use it, on every node: mpirun --mca coll_han_machine $file "
     (($(grep -c 'han_tune: messages of rank 0 and rank [1-3], .* node [01]$' "$tmp/out") == 2)) || fail 'two pairs are not named'
     awk -F, -v version="$(version)" '
@@ -396,7 +400,9 @@ a_machine_has_a_report() {
     "$build/tune/han_report" "$tmp/links" "$folder" >"$tmp/out"
     page_has_pictures "$page" 3
     grep -q '>Half of .* factor of <b>1.50</b> and nearer between nodes, <b>1.10</b> inside a node' "$page"
-    grep -q 'coll_han_machine /where/links.machine ' "$page" && grep -q '^<pre>han-machine 1$' "$page" && grep -q '^two &lt;nodes&gt;$' "$page"
+    grep -q 'coll_han_machine /where/links.machine ' "$page"
+    grep -q '^<pre>han-machine 1$' "$page"
+    grep -q '^two &lt;nodes&gt;$' "$page"
     (($(grep -c '<tr><td>' "$page") == 8)) || fail 'not all that was measured is there'
     status=0
     "$build/tune/han_report" "$tmp/links" "$folder" "$folder" >"$tmp/out" 2>&1 || status=$?
@@ -690,7 +696,8 @@ what_is_no_file_of_its_own_stays() {
     ln -s link.target "$tmp/link.rules"
     tune --output "$tmp/link.rules" --collectives barrier --repetitions 1-1
     ((status == 0)) || fail "exit code $status"
-    [[ -L $tmp/link.rules ]] && grep -q '^han-rules 1$' "$tmp/link.target"
+    [[ -L $tmp/link.rules ]]
+    grep -q '^han-rules 1$' "$tmp/link.target"
     mkdir "$tmp/foreign"
     printf 'my only copy' >"$tmp/foreign/measurements.csv"
     tune --output "$tmp/x.rules" --measurements "$tmp/foreign"
