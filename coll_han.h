@@ -170,6 +170,7 @@ typedef struct han_module_t {
     const struct mca_coll_han_tune_t *tune;
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
+    bool asking; /**< a fallback works for HAN itself: what it calls on the communicator goes to the fallbacks, too */
     bool topology_made;
     mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
     size_t levels_wanted; /**< calls so far that would go by them, and KiB of their messages; see coll_han_start */
@@ -201,6 +202,13 @@ mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *
  * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
  */
 int mca_coll_han_module_topology(han_module_t *module, bool exchange);
+
+/**
+ * An allreduce for HAN itself, by what does it without HAN. coll/basic, and coll/tuned for short messages of 128 ranks
+ * and more, do it as a reduce and a bcast of the communicator, which are HAN's: meanwhile these go to the fallbacks,
+ * for HAN would ask again before it knows.
+ */
+int mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op);
 
 /**
  * Makes the sub-communicators, unless that is done; collective over the communicator.

@@ -279,6 +279,9 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
         }
         return OMPI_SUCCESS;
     }
+    if (module->asking) {
+        return HAN_TO_FALLBACK;
+    }
     rc = decide(module, args, bytes / (size_t) size, &params);
     if (OMPI_SUCCESS == rc && HAN_FALLBACK == params.algorithm) {
         return HAN_TO_FALLBACK;

@@ -312,8 +312,10 @@ int mca_coll_han_module_topology(han_module_t *module, bool exchange)
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    module->asking = true;
     rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->fallbacks[HAN_ALLGATHER][HAN_BLOCKING] : NULL,
                                  node_of, &node_count);
+    module->asking = false;
     if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -466,12 +468,21 @@ static int make_levels(han_module_t *module)
     return OMPI_SUCCESS;
 }
 
-/* What all ranks have of some bits, by what does an allreduce without HAN. */
-static int agree(const han_module_t *module, int own, int *all)
+int mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op)
 {
     const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
+    int rc;
 
-    return fallback->fn.allreduce(&own, all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_band.op, module->comm, fallback->module);
+    module->asking = true;
+    rc = fallback->fn.allreduce(own, all, count, type, op, module->comm, fallback->module);
+    module->asking = false;
+    return rc;
+}
+
+/* What all ranks have of some bits. */
+static int agree(han_module_t *module, int own, int *all)
+{
+    return mca_coll_han_ask(module, &own, all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_band.op);
 }
 
 /* Where a rank has no such submodule at one of its levels, because the component is missing there or declines, the
@@ -498,7 +509,7 @@ static int agree_on_submodules(han_module_t *module)
  * Whether all ranks have so many ids for communicators above those in use. Where one rank has none that another one
  * has, Open MPI's search for a common id does not end: so nobody searches where they are few.
  */
-static int agree_on_ids(const han_module_t *module, uint32_t wanted, bool *there)
+static int agree_on_ids(han_module_t *module, uint32_t wanted, bool *there)
 {
     int used = opal_pointer_array_get_size(&ompi_mpi_communicators), own, all, rc;
 

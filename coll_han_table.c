@@ -153,15 +153,13 @@ static void tell(mca_coll_han_file_id_t id, const char *otherwise)
     }
 }
 
-static int least(const han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
+static int least(han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
 {
-    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
-
-    return fallback->fn.allreduce(own, result, count, type, &ompi_mpi_op_min.op, module->comm, fallback->module);
+    return mca_coll_han_ask(module, own, result, count, type, &ompi_mpi_op_min.op);
 }
 
 /* One rank tells what is wrong; where the user wants that, the job ends, but not before it has been told. */
-static int complain(const han_module_t *module, mca_coll_han_file_id_t id, bool odd)
+static int complain(han_module_t *module, mca_coll_han_file_id_t id, bool odd)
 {
     const int rank = ompi_comm_rank(module->comm);
     int own = odd ? rank : ompi_comm_size(module->comm), teller, rc;
@@ -202,7 +200,7 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
  * Whether the files are those of this communicator; one allreduce, and a second one for each that is not. That a
  * machine was measured, which each job does for itself, and they have not found the same, is no fault of the user.
  */
-static int settle(const han_module_t *module, bool used[HAN_FILE_COUNT])
+static int settle(han_module_t *module, bool used[HAN_FILE_COUNT])
 {
     enum { BY_FILE = 2 * HAN_FILE_COUNT, NUMBERS };
     uint64_t own[NUMBERS], result[NUMBERS];

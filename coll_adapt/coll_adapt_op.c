@@ -112,16 +112,22 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
 
 /*
  * MPI is done at once with a message that it buffers, however many of them wait for the link. So a segment is under way
- * until the other side receives it; but for the last ones: no segment waits for them, and this rank need not either.
+ * until the other side receives it; but for the last ones: no segment waits for them, and this rank need not either. A
+ * persistent request has one tag for all its starts: where messages may overtake each other, none goes before the one
+ * of the start before is received.
  */
 static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_transfer_t *transfer)
 {
     const mca_coll_adapt_task_t *task = &transfer->core->task;
+    const mca_coll_adapt_op_t *op = op_of(transfer->core);
 
     if (!transfer->send) {
         return ADAPT_RECEIVE;
     }
-    return transfer->segment + (size_t) task->sends < task->segments ? ADAPT_SEND_MATCHED : ADAPT_SEND_BUFFERED;
+    return transfer->segment + (size_t) task->sends < task->segments
+                   || (ADAPT_PERSISTENT == op->first->tags.form && coll_pml_may_reorder(op->comm))
+               ? ADAPT_SEND_MATCHED
+               : ADAPT_SEND_BUFFERED;
 }
 
 static int transfer_start(mca_coll_adapt_transfer_t *transfer)
@@ -791,7 +797,8 @@ static void begin(mca_coll_adapt_tags_t *tags)
 
 /*
  * A blocking call of one segment, which is over with this function: what requests and events need is not made, for a
- * short message costs less than that. False where it has several.
+ * short message costs less than that. False where it has several, and where this rank has failed before, or its result
+ * has to wait for other calls.
  */
 static bool call_single(const mca_coll_adapt_call_t *call, const mca_coll_adapt_how_t *how,
                         const mca_coll_adapt_tags_t *tags, int *rc)
@@ -801,7 +808,7 @@ static bool call_single(const mca_coll_adapt_call_t *call, const mca_coll_adapt_
 
     clear(&op);
     segments = cut(&op, call, how);
-    if (1 < segments) {
+    if (1 < segments || OMPI_SUCCESS != call->rc || call->aside) {
         return false;
     }
     op.tag = tags->first;

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "common/coll_pml.h"
 #include "common/coll_wait.h"
 
 enum { SENDS, RECVS };
@@ -378,15 +379,19 @@ static int message_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-/* What MPI has buffered is not under way for it any more, but fills queues: a window of such messages limits nothing.
+/*
+ * What MPI has buffered is not under way for it any more, but fills queues: a window of such messages limits nothing.
+ * Of persistent ones see coll_adapt_op.c.
  */
-static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_schedule_t *schedule, int which,
-                                               const mca_coll_adapt_data_t *data)
+static mca_coll_adapt_direction_t direction_of(const performance_t *self, int which, const mca_coll_adapt_data_t *data)
 {
+    const mca_coll_adapt_schedule_t *schedule = &self->schedule;
+
     if (RECVS == which) {
         return ADAPT_RECEIVE;
     }
-    return 0 < schedule->windows[SENDS] && schedule->buffered < data->count * data->datatype->super.size
+    return (0 < schedule->windows[SENDS] && schedule->buffered < data->count * data->datatype->super.size)
+                   || (ADAPT_PERSISTENT == self->tags.form && coll_pml_may_reorder(schedule->comm))
                ? ADAPT_SEND_MATCHED
                : ADAPT_SEND_BUFFERED;
 }
@@ -406,8 +411,8 @@ static void fill_window(performance_t *self, struct place *place, int which, boo
 
             flow->next->flow = flow;
             ++flow->started;
-            rc = mca_coll_adapt_message_start(&data, direction_of(&self->schedule, which, &data), flow->next->peer,
-                                              place->tag, self->schedule.comm, message_complete, flow->next, &done);
+            rc = mca_coll_adapt_message_start(&data, direction_of(self, which, &data), flow->next->peer, place->tag,
+                                              self->schedule.comm, message_complete, flow->next, &done);
             if (done || OMPI_SUCCESS != rc) {
                 event(flow, rc);
             }

@@ -99,7 +99,7 @@ typedef struct mca_coll_solo_fallback_t {
 } mca_coll_solo_fallback_t;
 
 /** Whether there is shared memory; the same on all ranks of a communicator. */
-typedef enum { SOLO_UNTRIED, SOLO_READY, SOLO_FAILED } mca_coll_solo_state_t;
+typedef enum { SOLO_UNTRIED, SOLO_MAKING, SOLO_READY, SOLO_FAILED } mca_coll_solo_state_t;
 
 typedef struct mca_coll_solo_module_t {
     mca_coll_base_module_t super;

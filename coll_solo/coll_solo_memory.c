@@ -257,6 +257,8 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     bool attached, stranger = false;
     int rc, refused, unused[2] = { 0, 0 };
 
+    /* Fallbacks may do an allreduce as a reduce and a bcast of the communicator, which are SOLO's. */
+    module->state = SOLO_MAKING;
     if (0 == module->rank) {
         mca_coll_solo_layout(memory, module->size, (size_t) mca_coll_solo_component.segment_size);
         offer = offer_make(memory, why);
@@ -300,6 +302,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
         rc = OMPI_SUCCESS;
     }
 out:
+    module->state = SOLO_MAKING == module->state ? SOLO_UNTRIED : module->state;
     if (0 == module->rank && offer.made) {
         close(offer.fd); /* all others have it */
     }

@@ -56,17 +56,19 @@ static struct {
     struct {
         int peer, tag;
     } sent[4096];
-    int count, twice;
+    int count, twice, unmatched;
+    bool persistent;
     long all;
     mca_pml_base_module_t pml;
 } seen;
 
-static void see(int peer, int tag, const ompi_communicator_t *comm)
+static void see(int peer, int tag, const ompi_communicator_t *comm, mca_pml_base_send_mode_t mode)
 {
     /* What makes levels waits for an answer before the next message. */
     if (comm != seen.comm || coll_tag(COLL_TAGS_BLOCKING) > tag || coll_tag(COLL_TAGS_MEASURE) <= tag) {
         return;
     }
+    seen.unmatched += seen.persistent && MCA_PML_BASE_SEND_SYNCHRONOUS != mode;
     for (int i = 0; i < seen.count; ++i) {
         seen.twice += peer == seen.sent[i].peer && tag == seen.sent[i].tag;
     }
@@ -79,29 +81,31 @@ static void see(int peer, int tag, const ompi_communicator_t *comm)
 static int see_isend_init(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
                           mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
-    see(peer, tag, comm);
+    see(peer, tag, comm, mode);
     return seen.pml.pml_isend_init(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int see_isend(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
                      mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
-    see(peer, tag, comm);
+    see(peer, tag, comm, mode);
     return seen.pml.pml_isend(buffer, count, type, peer, tag, mode, comm, request);
 }
 
 static int see_send(const void *buffer, size_t count, ompi_datatype_t *type, int peer, int tag,
                     mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
-    see(peer, tag, comm);
+    see(peer, tag, comm, mode);
     return seen.pml.pml_send(buffer, count, type, peer, tag, mode, comm);
 }
 
 static void expect_once(const char *call)
 {
     t_expect(0 == seen.twice, "%s: %d of %d messages have the tag of another one", call, seen.twice, seen.count);
+    t_expect(0 == seen.unmatched, "%s: %d of %d messages may meet those of the next start", call, seen.unmatched,
+             seen.count);
     seen.all += seen.count;
-    seen.count = seen.twice = 0;
+    seen.count = seen.twice = seen.unmatched = 0;
 }
 
 #define ONCE(call, ...)                                                                                                \
@@ -111,6 +115,18 @@ static void expect_once(const char *call)
     T_MPI(MPI_##call(__VA_ARGS__, &request));                                                                          \
     T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));                                                                      \
     expect_once(#call)
+
+/* All starts have one tag. */
+#define ONCE_EACH(call, ...)                                                                                           \
+    T_MPI(MPIX_##call##_init(__VA_ARGS__, MPI_INFO_NULL, &request));                                                   \
+    seen.persistent = true;                                                                                            \
+    for (int start = 0; start < 2; ++start) {                                                                          \
+        T_MPI(MPI_Start(&request));                                                                                    \
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));                                                                  \
+        expect_once(#call "_init");                                                                                    \
+    }                                                                                                                  \
+    seen.persistent = false;                                                                                           \
+    T_MPI(MPI_Request_free(&request))
 
 static void call_each(MPI_Comm comm)
 {
@@ -132,6 +148,10 @@ static void call_each(MPI_Comm comm)
     ONCE_I(Iallreduce, in, out, COUNT, MPI_INT, MPI_SUM, comm);
     ONCE_I(Iallgather, in, BLOCK, MPI_INT, all, BLOCK, MPI_INT, comm);
     ONCE_I(Iscan, in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    ONCE_EACH(Bcast, out, 2, MPI_INT, 0, comm);
+    ONCE_EACH(Reduce, in, out, COUNT, MPI_INT, MPI_SUM, 0, comm);
+    ONCE_EACH(Allreduce, in, out, 2, MPI_INT, MPI_SUM, comm);
+    ONCE_EACH(Allreduce, in, out, COUNT, MPI_INT, MPI_SUM, comm);
     t_free(in);
     t_free(out);
     t_free(some);

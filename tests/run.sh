@@ -51,6 +51,10 @@ check solo 3 ranks                  | usual       | 3,0,0,0 | slot | --mca coll_
 check solo 8 ranks                  | usual       | 8,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_segment_size 1024 | mpi_check --solo --segment 1024 --calls 40 --rounds 100
 edges by node, any modules          | usual       | 5,3,4,1 | node | --mca coll_solo_start 0 --mca coll_han_bcast_segsize 1024 | mpi_edges --strict --each coll_han_bcast_up_module=ANY_UP --each coll_han_bcast_low_module=ANY_LOW
 edges SHAPE by MAP, defaults        | usual all   | SHAPE   | MAP  |                                          | mpi_edges --segment 12288 --strict
+fallbacks call HAN, basic           | usual       | 2,2,0,0 | slot | --mca coll ^tuned --mca coll_han_bcast_algorithm simple | mpi_edges --strict
+fallbacks call HAN, tuned           | usual       | 2,2,0,0 | node | --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 2 --mca coll_solo_start 0 --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple | mpi_edges --strict
+fallbacks call HAN, where jobs meet | usual       | 2,1,0,0 | slot | --mca coll ^tuned                        | mpi_comms --spawn
+fallbacks call SOLO                 | usual       | 4,0,0,0 | slot | --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 2 --mca coll_solo_start 0 | mpi_edges
 edges on one node, solo             | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_edges --each coll_solo_alltoall_algorithm=copy,single_copy --each coll_solo_allgather_algorithm=copy,single_copy
 edges, adapt by itself              | usual       | 2,1,2,1 | node | --mca coll ^han --mca coll_adapt_priority 100 | mpi_edges --strict --adapt
 reduce of 4 MB, 64 ranks            | all         | 8,8,8,8,8,8,8,8 | slot |                                          | mpi_limits --large 4194304
