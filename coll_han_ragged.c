@@ -170,7 +170,7 @@ static void add_own(struct ragged *ragged)
 /*
  * A packet has come, or failed to: which blocks are long, for which ranks wait, and where the short ones are; the last
  * one first, for each moves away from the headers. A rank whose length has not come has sent a long block all the same,
- * or nothing where something failed on it, too: what this one has named tells, for both name the same.
+ * or an empty message where something failed on it, too: what this one has named tells, for both name the same.
  */
 static int open_packet(void *context, int rc)
 {
