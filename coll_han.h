@@ -610,6 +610,9 @@ extern const mca_coll_han_stages_t mca_coll_han_bcast_stages, mca_coll_han_reduc
 int mca_coll_han_exchange(han_module_t *module, const mca_coll_han_args_t *args, size_t segment,
                           ompi_request_t **request);
 
+/** Copies the block that a rank has for itself, if it has one: one that is in place is where it belongs. */
+void mca_coll_han_exchange_own(mca_coll_adapt_schedule_t *schedule, const mca_coll_han_args_t *args, int rank);
+
 /**
  * Limits the messages of a root that are under way at once, where they are many.
  *

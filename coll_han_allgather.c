@@ -266,7 +266,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t all = mca_coll_han_side_blocks(&args->recv, 0, leaders.topology->size);
-    const struct blocks blocks = { .side = &args->recv, .bytes = all.count * all.datatype->super.size };
+    const struct blocks blocks = { .side = &args->recv, .bytes = mca_coll_adapt_data_bytes(&all) };
     mca_coll_han_node_t node;
     int rc;
 

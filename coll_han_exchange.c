@@ -123,7 +123,7 @@ static struct message message_of(const struct exchange *exchange, const struct s
         return message;
     }
     message.data = block_of(args, which, peer);
-    message.bytes = message.data.count * message.data.datatype->super.size;
+    message.bytes = mca_coll_adapt_data_bytes(&message.data);
     message.in_pieces = 0 < exchange->segment && exchange->segment < message.bytes && group_of[rank] != group_of[peer];
     if (message.in_pieces
         && !opal_datatype_is_contiguous_memory_layout(&message.data.datatype->super, (int32_t) message.data.count)) {
@@ -267,15 +267,11 @@ static void add_steps(struct exchange *exchange)
     }
 }
 
-/* Copies the own block, which in place is where it belongs. */
-static void add_own_block(struct exchange *exchange)
+void mca_coll_han_exchange_own(mca_coll_adapt_schedule_t *schedule, const mca_coll_han_args_t *args, int rank)
 {
-    const mca_coll_han_args_t *args = exchange->args;
-
-    if ((-1 == args->root || exchange->rank == args->root) && MPI_IN_PLACE != args->send.buffer
+    if ((-1 == args->root || rank == args->root) && MPI_IN_PLACE != args->send.buffer
         && MPI_IN_PLACE != args->recv.buffer) {
-        mca_coll_adapt_schedule_copy(&exchange->schedule, block_of(args, SEND, exchange->rank),
-                                     block_of(args, RECV, exchange->rank));
+        mca_coll_adapt_schedule_copy(schedule, block_of(args, SEND, rank), block_of(args, RECV, rank));
     }
 }
 
@@ -289,7 +285,7 @@ void mca_coll_han_exchange_limit_root(mca_coll_adapt_schedule_t *schedule, size_
 
 /*
  * What is little in all is under way at once: then nothing has to be started when something else completes, and no send
- * waits until it has been received. So are the blocks of a root, where they are few, and whole.
+ * waits until it has been received. So are the blocks of a root, where they are few; these go whole.
  */
 static void limit(struct exchange *exchange)
 {
@@ -298,7 +294,7 @@ static void limit(struct exchange *exchange)
     const size_t segment = exchange->segment;
     mca_coll_adapt_schedule_t *schedule = &exchange->schedule;
 
-    if (0 == segment && -1 != exchange->args->root) {
+    if (-1 != exchange->args->root) {
         if (exchange->rank == exchange->args->root) {
             mca_coll_han_exchange_limit_root(schedule, most, topology->size);
         }
@@ -323,7 +319,7 @@ int mca_coll_han_exchange(han_module_t *han, const mca_coll_han_args_t *args, si
 
     add_steps(&exchange);
     limit(&exchange);
-    add_own_block(&exchange);
+    mca_coll_han_exchange_own(&exchange.schedule, args, exchange.rank);
     mca_coll_adapt_schedule_end(&exchange.schedule, ADAPT_PART);
     return han->adapt->perform(han->adapt, &exchange.schedule, (mca_coll_adapt_form_t) args->form, request);
 }

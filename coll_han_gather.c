@@ -18,7 +18,7 @@ static void fill_other(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t ow
         mca_coll_adapt_schedule_send(schedule, own, parent);
         return;
     }
-    parts = mca_coll_han_leaders_packed(leaders, span.size, own.count * own.datatype->super.size);
+    parts = mca_coll_han_leaders_packed(leaders, span.size, mca_coll_adapt_data_bytes(&own));
     for (int i = 0; i < children; ++i) {
         const mca_coll_han_span_t child = mca_coll_han_spans_child(&leaders->spans, i);
 
@@ -57,10 +57,7 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
                 mca_coll_han_side_blocks(&args->recv, mca_coll_han_spans_rank(&leaders->spans, place), 1));
         }
     }
-    if (MPI_IN_PLACE != args->send.buffer) {
-        mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_whole(&args->send),
-                                     mca_coll_han_side_blocks(&args->recv, leaders->rank, 1));
-    }
+    mca_coll_han_exchange_own(schedule, args, leaders->rank);
 }
 
 int mca_coll_han_perform_gather(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params,

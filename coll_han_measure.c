@@ -160,11 +160,9 @@ enum { CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, NODE_FACTS };
 enum { TRIP, NOT_RATE, NETWORK_FACTS };
 
 /* All ranks' numbers, each combined. */
-static int combine(const han_module_t *module, const uint64_t *own, uint64_t *all, int count, ompi_op_t *op)
+static int combine(han_module_t *module, const uint64_t *own, uint64_t *all, int count, ompi_op_t *op)
 {
-    const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
-
-    return fallback->fn.allreduce(own, all, count, &ompi_mpi_uint64_t.dt, op, module->comm, fallback->module);
+    return mca_coll_han_ask(module, own, all, count, &ompi_mpi_uint64_t.dt, op);
 }
 
 /*
@@ -172,7 +170,7 @@ static int combine(const han_module_t *module, const uint64_t *own, uint64_t *al
  * own (Slurm, taskset). Nodes are taken to give the same ones. Whom the runtime has bound may have all, for other jobs
  * that decide by this machine may have more ranks.
  */
-static int look_at_processors(const han_module_t *module, uint64_t *count)
+static int look_at_processors(han_module_t *module, uint64_t *count)
 {
     uint64_t own[COLL_PROCESSOR_WORDS], all[COLL_PROCESSOR_WORDS] = { 0 };
     int rc;
@@ -186,7 +184,7 @@ static int look_at_processors(const han_module_t *module, uint64_t *count)
     return rc;
 }
 
-static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts)
+static int look_at_nodes(han_module_t *module, mca_coll_han_facts_t *facts)
 {
     const uint64_t id = started();
     const uint64_t own[NODE_FACTS] = { [CORES] = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN),
@@ -207,7 +205,7 @@ static int look_at_nodes(const han_module_t *module, mca_coll_han_facts_t *facts
     return rc;
 }
 
-static int look_at_network(const han_module_t *module, mca_coll_han_facts_t *facts)
+static int look_at_network(han_module_t *module, mca_coll_han_facts_t *facts)
 {
     uint64_t own[NETWORK_FACTS], all[NETWORK_FACTS];
     int rc = measure_network(module, facts);

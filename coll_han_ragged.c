@@ -40,11 +40,6 @@ struct ragged {
     bool gathers;
 };
 
-static size_t bytes_of(mca_coll_adapt_data_t data)
-{
-    return data.count * data.datatype->super.size;
-}
-
 static void put_length(char *header, size_t bytes)
 {
     const header_t length = bytes;
@@ -114,9 +109,9 @@ static mca_coll_adapt_data_t block_of(const struct ragged *ragged, int rank)
 
 static size_t block_bytes(const struct ragged *ragged, int rank)
 {
-    const mca_coll_han_side_t *side = side_of(ragged);
+    const mca_coll_adapt_data_t block = block_of(ragged, rank);
 
-    return (size_t) mca_coll_han_side_count(side, rank) * side->type->super.size;
+    return mca_coll_adapt_data_bytes(&block);
 }
 
 /* The node that comes so many behind the own one. */
@@ -147,23 +142,9 @@ static void add_near(struct ragged *ragged)
     for (int i = 0; i < leaders->size; ++i) {
         const mca_coll_adapt_data_t block = block_of(ragged, leaders->members[i]);
 
-        if (leaders->members[i] != leaders->rank && 0 < bytes_of(block)) {
+        if (leaders->members[i] != leaders->rank && 0 < mca_coll_adapt_data_bytes(&block)) {
             add_block(ragged, !ragged->gathers, block, leaders->members[i]);
         }
-    }
-}
-
-/* Behind all others: where it does not fit, theirs have gone. */
-static void add_own(struct ragged *ragged)
-{
-    const mca_coll_han_args_t *args = ragged->leaders.args;
-    const mca_coll_han_side_t *side = ragged->gathers ? &args->send : &args->recv;
-
-    if (MPI_IN_PLACE != side->buffer) {
-        const mca_coll_adapt_data_t own = mca_coll_han_side_whole(side), there = block_of(ragged, ragged->leaders.rank);
-
-        mca_coll_adapt_schedule_copy(&ragged->leaders.schedule, ragged->gathers ? own : there,
-                                     ragged->gathers ? there : own);
     }
 }
 
@@ -239,7 +220,8 @@ static void gather_to_root(struct ragged *ragged)
     for (int distance = 1; distance < groups && OMPI_SUCCESS == schedule->rc; ++distance) {
         expect_blocks(ragged, group_at(ragged, distance), nodes[group_at(ragged, distance)]);
     }
-    add_own(ragged);
+    /* Behind all others: where it does not fit, theirs have gone. */
+    mca_coll_han_exchange_own(schedule, ragged->leaders.args, ragged->leaders.rank);
 }
 
 /* The packet for a node is made in the round that comes first. */
@@ -298,7 +280,8 @@ static void scatter_from_root(struct ragged *ragged)
             }
         }
     }
-    add_own(ragged);
+    /* Behind all others: where it does not fit, theirs have gone. */
+    mca_coll_han_exchange_own(schedule, ragged->leaders.args, ragged->leaders.rank);
 }
 
 /* ---- the leader of another node ---- */
@@ -353,7 +336,7 @@ static int look(void *context, int rc)
 /* What a rank tells its leader: the length of its block, and a short one. Before the round ends. */
 static size_t tell(struct ragged *ragged, char *place, mca_coll_adapt_data_t own)
 {
-    const size_t bytes = bytes_of(own), through = bytes <= ragged->limit ? bytes : 0;
+    const size_t bytes = mca_coll_adapt_data_bytes(&own), through = bytes <= ragged->limit ? bytes : 0;
 
     put_length(place, bytes);
     if (0 < through) {
@@ -367,7 +350,7 @@ static void take(struct ragged *ragged, struct node *node, mca_coll_adapt_data_t
 {
     mca_coll_adapt_schedule_t *schedule = &ragged->leaders.schedule;
 
-    node->most[0] = bytes_of(own);
+    node->most[0] = mca_coll_adapt_data_bytes(&own);
     mca_coll_adapt_schedule_call(schedule, look, node);
     mca_coll_adapt_schedule_copy_found(schedule, mca_coll_adapt_packed(node->places + HEADER, 0), own,
                                        &node->through[0]);
@@ -388,7 +371,7 @@ static void lead_gather(struct ragged *ragged, struct node *node, mca_coll_adapt
     mca_coll_adapt_schedule_call(schedule, collect, node);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     mca_coll_adapt_schedule_message(schedule, ADAPT_SEND, mca_coll_adapt_packed(node->packet, 0), root, &node->total);
-    if (ragged->limit < bytes_of(own)) {
+    if (ragged->limit < mca_coll_adapt_data_bytes(&own)) {
         mca_coll_adapt_schedule_send(schedule, own, root);
     }
 }
@@ -414,7 +397,7 @@ static void lead_scatter(struct ragged *ragged, struct node *node, mca_coll_adap
 /* In the root's node. */
 static void fill_near(struct ragged *ragged, mca_coll_adapt_data_t own)
 {
-    if (0 < bytes_of(own)) {
+    if (0 < mca_coll_adapt_data_bytes(&own)) {
         add_block(ragged, ragged->gathers, own, ragged->leaders.args->root);
     }
 }
@@ -428,7 +411,7 @@ static void fill_far(struct ragged *ragged, struct node *node, mca_coll_adapt_da
 
         mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
         mca_coll_adapt_schedule_send(schedule, mca_coll_adapt_packed(node->places, told), ragged->leaders.leader);
-        if (ragged->limit < bytes_of(own)) {
+        if (ragged->limit < mca_coll_adapt_data_bytes(&own)) {
             mca_coll_adapt_schedule_send(schedule, own, ragged->leaders.args->root);
         }
     } else {

@@ -204,7 +204,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
     char *memory;
     int rc;
 
-    if (0 == own.count * own.datatype->super.size) {
+    if (0 == mca_coll_adapt_data_bytes(&own)) {
         return OMPI_SUCCESS;
     }
     rc = mca_coll_han_node_begin(han, args->collective, params, &node);

@@ -18,7 +18,7 @@ static void fill_other(mca_coll_han_leaders_t *leaders, mca_coll_adapt_data_t ow
         mca_coll_adapt_schedule_recv(schedule, own, parent);
         return;
     }
-    parts = mca_coll_han_leaders_packed(leaders, span.size, own.count * own.datatype->super.size);
+    parts = mca_coll_han_leaders_packed(leaders, span.size, mca_coll_adapt_data_bytes(&own));
     mca_coll_adapt_schedule_recv(schedule, mca_coll_han_leaders_packs(&parts, 0, span.size), parent);
     mca_coll_adapt_schedule_end(schedule, ADAPT_ROUND);
     for (int i = 0; i < children; ++i) {
@@ -69,10 +69,7 @@ static void fill_root(mca_coll_han_leaders_t *leaders)
                                                        : mca_coll_han_leaders_packs(&parts, child.first, child.size),
                                      child.rank);
     }
-    if (MPI_IN_PLACE != args->recv.buffer) {
-        mca_coll_adapt_schedule_copy(schedule, mca_coll_han_side_blocks(&args->send, leaders->rank, 1),
-                                     mca_coll_han_side_whole(&args->recv));
-    }
+    mca_coll_han_exchange_own(schedule, args, leaders->rank);
 }
 
 int mca_coll_han_perform_scatter(han_module_t *han, const mca_coll_han_args_t *args,

@@ -23,6 +23,7 @@
 #include "coll_adapt_tags.h"
 #include "coll_adapt_tree.h"
 #include "common/coll_packing.h"
+#include "common/coll_pml.h"
 #include "common/coll_room.h"
 
 /* -- coll_adapt_op.c: how a collective is done --------------------------------------------------------------------- */
@@ -129,6 +130,15 @@ typedef enum {
     ADAPT_SEND_BUFFERED, /**< done when MPI needs the sender's memory no more; it may have buffered the message */
     ADAPT_SEND_MATCHED   /**< done when, besides, the other side receives it */
 } mca_coll_adapt_direction_t;
+
+/**
+ * Whether what a start sends may meet what the next one sends: a persistent request has one tag for all its starts, and
+ * messages may overtake each other. Then none goes before that of the start before is received.
+ */
+static inline bool mca_coll_adapt_starts_may_meet(const mca_coll_adapt_tags_t *tags, const ompi_communicator_t *comm)
+{
+    return ADAPT_PERSISTENT == tags->form && coll_pml_may_reorder(comm);
+}
 
 /**
  * Makes a send, to be started. Data without gaps that do not begin at their address, such as a row of a matrix, go as

@@ -112,9 +112,7 @@ int mca_coll_adapt_message_start(const mca_coll_adapt_data_t *message, mca_coll_
 
 /*
  * MPI is done at once with a message that it buffers, however many of them wait for the link. So a segment is under way
- * until the other side receives it; but for the last ones: no segment waits for them, and this rank need not either. A
- * persistent request has one tag for all its starts: where messages may overtake each other, none goes before the one
- * of the start before is received.
+ * until the other side receives it; but for the last ones: no segment waits for them, and this rank need not either.
  */
 static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_transfer_t *transfer)
 {
@@ -125,7 +123,7 @@ static mca_coll_adapt_direction_t direction_of(const mca_coll_adapt_transfer_t *
         return ADAPT_RECEIVE;
     }
     return transfer->segment + (size_t) task->sends < task->segments
-                   || (ADAPT_PERSISTENT == op->first->tags.form && coll_pml_may_reorder(op->comm))
+                   || mca_coll_adapt_starts_may_meet(&op->first->tags, op->comm)
                ? ADAPT_SEND_MATCHED
                : ADAPT_SEND_BUFFERED;
 }

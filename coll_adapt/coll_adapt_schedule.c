@@ -14,7 +14,6 @@
 
 #include <string.h>
 
-#include "common/coll_pml.h"
 #include "common/coll_wait.h"
 
 enum { SENDS, RECVS };
@@ -110,7 +109,7 @@ static int copy(position action)
         return ompi_datatype_sndrcv(from->buffer, (int32_t) from->count, from->datatype, to->buffer,
                                     (int32_t) to->count, to->datatype);
     }
-    if (0 == typed->count * typed->datatype->super.size) {
+    if (0 == mca_coll_adapt_data_bytes(typed)) {
         return OMPI_SUCCESS;
     }
     rc = coll_packing_open(&packing, typed->datatype, typed->count, typed->buffer, packs);
@@ -166,8 +165,7 @@ static int result_of(position action, int rc, const ompi_status_public_t *status
 {
     const mca_coll_adapt_data_t data = message_of(action, false);
 
-    return mca_coll_adapt_message_result(rc, status,
-                                         ADAPT_RECV == action->kind ? data.count * data.datatype->super.size : 0);
+    return mca_coll_adapt_message_result(rc, status, ADAPT_RECV == action->kind ? mca_coll_adapt_data_bytes(&data) : 0);
 }
 
 /*
@@ -379,9 +377,7 @@ static int message_complete(ompi_request_t *request)
     return 1; /* the request is gone */
 }
 
-/*
- * What MPI has buffered is not under way for it any more, but fills queues: a window of such messages limits nothing.
- * Of persistent ones see coll_adapt_op.c.
+/* What MPI has buffered is not under way for it any more, but fills queues: a window of such messages limits nothing.
  */
 static mca_coll_adapt_direction_t direction_of(const performance_t *self, int which, const mca_coll_adapt_data_t *data)
 {
@@ -390,8 +386,8 @@ static mca_coll_adapt_direction_t direction_of(const performance_t *self, int wh
     if (RECVS == which) {
         return ADAPT_RECEIVE;
     }
-    return (0 < schedule->windows[SENDS] && schedule->buffered < data->count * data->datatype->super.size)
-                   || (ADAPT_PERSISTENT == self->tags.form && coll_pml_may_reorder(schedule->comm))
+    return (0 < schedule->windows[SENDS] && schedule->buffered < mca_coll_adapt_data_bytes(data))
+                   || mca_coll_adapt_starts_may_meet(&self->tags, schedule->comm)
                ? ADAPT_SEND_MATCHED
                : ADAPT_SEND_BUFFERED;
 }

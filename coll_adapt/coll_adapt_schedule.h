@@ -30,6 +30,12 @@ typedef struct mca_coll_adapt_data_t {
     ompi_datatype_t *datatype;
 } mca_coll_adapt_data_t;
 
+/** Packed bytes of it. */
+static inline size_t mca_coll_adapt_data_bytes(const mca_coll_adapt_data_t *data)
+{
+    return data->count * data->datatype->super.size;
+}
+
 /** Packed bytes. */
 static inline mca_coll_adapt_data_t mca_coll_adapt_packed(void *bytes, size_t count)
 {

@@ -41,7 +41,7 @@ int mca_coll_adapt_recv(const mca_coll_adapt_data_t *message, int peer, int tag,
     int received = MCA_PML_CALL(recv(message->buffer, message->count, message->datatype, peer, tag, comm, &status));
 
     (void) mca_coll_adapt_message_begun(received, peer, comm);
-    received = mca_coll_adapt_message_result(received, &status, message->count * message->datatype->super.size);
+    received = mca_coll_adapt_message_result(received, &status, mca_coll_adapt_data_bytes(message));
     return OMPI_SUCCESS == rc ? received : rc;
 }
 

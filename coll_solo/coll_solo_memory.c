@@ -266,6 +266,7 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
     }
     rc = bcast->fn.bcast(&offer, (int) sizeof(offer), &ompi_mpi_byte.dt, 0, module->comm, bcast->module);
     if (OMPI_SUCCESS != rc) {
+        module->state = SOLO_UNTRIED;
         goto out;
     }
     if (!offer.made) {
@@ -302,7 +303,6 @@ int mca_coll_solo_memory_make(mca_coll_solo_module_t *module)
         rc = OMPI_SUCCESS;
     }
 out:
-    module->state = SOLO_MAKING == module->state ? SOLO_UNTRIED : module->state;
     if (0 == module->rank && offer.made) {
         close(offer.fd); /* all others have it */
     }

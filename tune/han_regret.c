@@ -298,11 +298,9 @@ static const mca_coll_han_rule_t *nearest(const mca_coll_han_rules_t *rules, con
 static long rules_pick(const struct point *point, const mca_coll_han_rules_t rules[TABLES],
                        mca_coll_han_params_t *params)
 {
-    mca_coll_han_input_t input = point->input;
-    const mca_coll_han_rule_t *rule;
+    const mca_coll_han_input_t input = tune_known(point->input);
+    const mca_coll_han_rule_t *rule = nearest(&rules[OWN], &input);
 
-    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
-    rule = nearest(&rules[OWN], &input);
     if (!mca_coll_han_rule_decides(rule, &input)) {
         if (mca_coll_han_choice_serves(&input)) {
             const long pick = model_pick(point);

@@ -235,14 +235,13 @@ static void explain_model(const char *name, const mca_coll_han_machine_t *machin
 static void explain(const mca_coll_han_rules_t *rules, const char *machine_name, const mca_coll_han_machine_t *machine,
                     const mca_coll_han_input_t *input)
 {
-    const bool model = mca_coll_han_choice_serves(input), sized = tune_knows_bytes(input->collective);
+    const mca_coll_han_input_t known = tune_known(*input);
+    const bool model = mca_coll_han_choice_serves(input);
     const mca_coll_han_rule_t *rule = NULL;
-    mca_coll_han_input_t known = *input;
     const char *why;
 
-    known.bytes = sized ? input->bytes : 0;
     printf("%s of %zu bytes%s on %d nodes, %d ranks per node, %s\n", mca_coll_han_collective_names[input->collective],
-           input->bytes, sized ? "" : ", which not all ranks know (0 in rules),", input->nodes, input->ppn,
+           input->bytes, tune_knows_bytes(input->collective) ? "" : ", which not all ranks know (0 in rules),", input->nodes, input->ppn,
            input->in_order ? "consecutive" : "scattered");
     if (NULL != rules) {
         rule = explain_table(rules, &known);

@@ -729,26 +729,36 @@ static int check_unfinished(const struct job *job)
                                job->options->folder);
 }
 
-/* What decides in a race, as options; a race that goes on is held in the same way. Returns 0 or -1. */
-static int check_way(const struct job *job, bool goes_on)
+/* What decides in a race, as options. */
+static const char *way_text(const struct options *options, char text[TUNE_TEXT])
 {
-    const struct options *const options = job->options;
-    char own[TUNE_TEXT], kept[TUNE_TEXT] = "", path[TUNE_PATH];
-    FILE *file = goes_on ? tune_file_open(options->folder, RACE_FILE, "r") : NULL;
-
-    snprintf(own, sizeof(own), "--clock %s%s\n", clocks[options->way.clock],
+    snprintf(text, TUNE_TEXT, "--clock %s%s", clocks[options->way.clock],
              options->way.all_submodules ? " --all-submodules" : "");
+    return text;
+}
+
+static int write_way(const struct options *options)
+{
+    char text[TUNE_TEXT], path[TUNE_PATH];
+
+    way_text(options, text);
+    if (0 != tune_file_write(tune_file_path(options->folder, RACE_FILE, path), text, strlen(text))) {
+        return tune_complain("%s: %s", path, strerror(errno));
+    }
+    return 0;
+}
+
+/* A race that goes on is held in the same way. */
+static int check_way(const struct options *options)
+{
+    char own[TUNE_TEXT], kept[TUNE_TEXT] = "";
+    FILE *file = tune_file_open(options->folder, RACE_FILE, "r");
+
     if (NULL != file) {
         kept[fread(kept, 1, sizeof(kept) - 1, file)] = '\0';
         fclose(file);
     }
-    if (!goes_on) {
-        return 0 == tune_file_write(tune_file_path(options->folder, RACE_FILE, path), own, strlen(own))
-                   ? 0
-                   : tune_complain("%s: %s", path, strerror(errno));
-    }
-    kept[strcspn(kept, "\n")] = own[strcspn(own, "\n")] = '\0';
-    return '\0' == *kept || 0 == strcmp(kept, own)
+    return '\0' == *kept || 0 == strcmp(kept, way_text(options, own))
                ? 0
                : tune_complain("%s has races of an earlier run with %s; accepted: the same, or another --measurements "
                                "FOLDER",
@@ -764,17 +774,17 @@ static int open_race(struct job *job)
     if (is_unfinished(job)) {
         race->kept_count = tune_choices_read(race->folder, &race->kept);
     }
-    if (0 < race->kept_count && 0 != check_way(job, true)) {
-        return -1;
-    }
     if (0 < race->kept_count) {
+        if (0 != check_way(job->options)) {
+            return -1;
+        }
         fprintf(stderr, "han_tune: %ld races of an earlier run are in %s\n", race->kept_count, race->folder);
         if (0 != tune_choices_resume(race->folder, race->kept, race->kept_count)) {
             return tune_complain("%s: %s", race->folder, strerror(errno));
         }
     } else {
         forget_found(job);
-        if (0 != check_way(job, false)) {
+        if (0 != write_way(job->options)) {
             return -1;
         }
     }

@@ -219,6 +219,9 @@ int tune_nearest(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *
 /** Whether rules can depend on bytes: all ranks know how many there are (coll_han_call.c). */
 bool tune_knows_bytes(mca_coll_han_collective_t collective);
 
+/** A call as HAN knows it, and looks for rules: with 0 bytes where not all ranks know how many there are. */
+mca_coll_han_input_t tune_known(mca_coll_han_input_t input);
+
 /** What the user wants to be searched. */
 struct tune_space {
     struct tune_function functions[TUNE_FUNCTION_COUNT];

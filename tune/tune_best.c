@@ -56,39 +56,36 @@ struct job {
 };
 
 /* What the model chooses, where it does: for the machine of the table, as in jobs that take it, else for this one. */
-static void ask_model(const struct job *job, const mca_coll_han_input_t *input, struct saying *saying)
+static void ask_model(const struct job *job, const struct tune_contest *contest, struct saying *saying)
 {
+    const mca_coll_han_input_t input = tune_known(tune_contest_input(contest, &job->machine));
     const mca_coll_han_machine_t *carried = &job->rules->numbers;
     const mca_coll_han_machine_t *machine = 0 != carried->hash ? carried : tune_engine_machine(job->engine);
 
-    if (NULL != machine && mca_coll_han_choice_serves(input)) {
+    if (NULL != machine && mca_coll_han_choice_serves(&input)) {
         mca_coll_han_choices_t choices = { .count = 0 };
-        const mca_coll_han_params_t *params = mca_coll_han_choose(&choices, machine, input);
+        const mca_coll_han_params_t *params = mca_coll_han_choose(&choices, machine, &input);
 
         tune_contest_need(NULL != params);
         saying->known = true;
         saying->params = *params;
+        saying->params.why = NULL; /* it is rank 0's */
         mca_coll_han_choices_free(&choices);
     }
 }
 
-/* Rank 0 looks it up, for all. */
+/* Rank 0 asks the model, for all. */
 static struct saying ask(const struct job *job, const struct tune_contest *contest)
 {
-    const mca_coll_han_input_t input = tune_contest_known(contest, &job->machine);
     struct saying saying = { .line = 0 };
+    const long rule = tune_contest_ask(contest, &job->machine, job->rules, &saying.params);
 
-    if (NULL != job->rules) {
-        const mca_coll_han_rule_t *const rule = tune_contest_rule(job->rules, &input, &saying.params);
-
-        if (NULL != rule) {
-            saying.line = rule->line;
-            saying.known = true;
-        } else {
-            ask_model(job, &input, &saying);
-        }
+    saying.known = 0 <= rule;
+    if (NULL != job->rules && saying.known) {
+        saying.line = job->rules->rules[rule].line;
+    } else if (NULL != job->rules) {
+        ask_model(job, contest, &saying);
     }
-    saying.params.why = NULL;
     MPI_Bcast(&saying, (int) sizeof(saying), MPI_BYTE, 0, tune_engine_comm(job->engine));
     return saying;
 }

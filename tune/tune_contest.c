@@ -89,26 +89,28 @@ mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, cons
     return input;
 }
 
-mca_coll_han_input_t tune_contest_known(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine)
+long tune_contest_ask(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                      const mca_coll_han_rules_t *rules, mca_coll_han_params_t *params)
 {
-    mca_coll_han_input_t input = tune_contest_input(contest, machine);
+    struct {
+        long rule;
+        mca_coll_han_params_t params;
+    } saying = { .rule = -1 };
 
-    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
-    return input;
-}
+    if (NULL != rules) {
+        const mca_coll_han_input_t input = tune_known(tune_contest_input(contest, machine));
+        const mca_coll_han_rule_t *rule;
 
-const mca_coll_han_rule_t *tune_contest_rule(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
-                                             mca_coll_han_params_t *params)
-{
-    const mca_coll_han_rule_t *rule;
-
-    tune_contest_need(0 == tune_nearest(rules, input, &rule));
-    if (!mca_coll_han_rule_decides(rule, input)) {
-        return NULL;
+        tune_contest_need(0 == tune_nearest(rules, &input, &rule));
+        if (mca_coll_han_rule_decides(rule, &input)) {
+            saying.rule = rule - rules->rules;
+            saying.params = mca_coll_han_decide(&input, &rule->params, &mca_coll_han_unset);
+            saying.params.why = NULL; /* it is rank 0's */
+        }
     }
-    *params = mca_coll_han_decide(input, &rule->params, &mca_coll_han_unset);
-    params->why = NULL;
-    return rule;
+    MPI_Bcast(&saying, (int) sizeof(saying), MPI_BYTE, 0, tune_engine_comm(contest->engine));
+    *params = saying.params;
+    return saying.rule;
 }
 
 bool tune_contest_serves(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine, long candidate,

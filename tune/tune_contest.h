@@ -57,17 +57,15 @@ void tune_contest_open(struct tune_contest *contest, struct tune_engine *engine,
 /** The call that is timed. */
 mca_coll_han_input_t tune_contest_input(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
 
-/** The same as HAN knows it: of some collectives not all ranks know the bytes, which then are 0. */
-mca_coll_han_input_t tune_contest_known(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine);
-
 /**
- * What a table says of such a call.
+ * What a table says of the call. Collective.
  *
+ * @param rules  of rank 0; NULL on others, or where there is no table
  * @param params gets how it is done
- * @returns the rule; NULL: none decides
+ * @returns the place of the rule in the table, on all ranks; -1: none decides
  */
-const mca_coll_han_rule_t *tune_contest_rule(const mca_coll_han_rules_t *rules, const mca_coll_han_input_t *input,
-                                             mca_coll_han_params_t *params);
+long tune_contest_ask(const struct tune_contest *contest, const mca_coll_han_candidates_t *machine,
+                      const mca_coll_han_rules_t *rules, mca_coll_han_params_t *params);
 
 /** Instead of all candidates beside the fallback, these; predicted, too. */
 void tune_contest_only(struct tune_contest *contest, const mca_coll_han_candidates_t *machine,

@@ -16,7 +16,7 @@ struct command {
     struct tune_run what;
 };
 
-void tune_points_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
+static void run_on_all(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result)
 {
     struct command command = { .run = true, .what = *run };
 
@@ -236,7 +236,7 @@ int tune_points_measure(struct tune_points *points, long number)
     char text[TUNE_TEXT];
 
     point->run.steps = TUNE_TASK == point->run.kind && 1 < point->segments;
-    tune_points_run(points->engine, &point->run, &result);
+    run_on_all(points->engine, &point->run, &result);
     if (0 != result.rc) {
         tune_config_text(&point->run.config, text);
         fprintf(stderr, "han_tune: %s, %zu bytes, %s: error %d; it is left out\n",

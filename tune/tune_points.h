@@ -42,9 +42,6 @@ struct tune_points {
     double said;    /**< private */
 };
 
-/** One run on all ranks. */
-void tune_points_run(struct tune_engine *engine, const struct tune_run *run, struct tune_result *result);
-
 /** Ranks other than 0: runs what rank 0 says, until it has had enough. */
 void tune_points_follow(struct tune_engine *engine);
 

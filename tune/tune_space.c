@@ -112,6 +112,12 @@ bool tune_knows_bytes(mca_coll_han_collective_t collective)
     return HAN_ALLTOALLV != collective && !mca_coll_han_root_alone_knows(collective);
 }
 
+mca_coll_han_input_t tune_known(mca_coll_han_input_t input)
+{
+    input.bytes = tune_knows_bytes(input.collective) ? input.bytes : 0;
+    return input;
+}
+
 bool tune_space_has(mca_coll_han_collective_t collective)
 {
     for (int i = 0; i < ROW_COUNT; ++i) {

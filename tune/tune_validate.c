@@ -11,12 +11,6 @@
 /* What is compared: a rule, HAN's own choice, and without HAN. What is the same has the same place in the contest. */
 enum way { RULE, OWN, FALLBACK, WAYS };
 
-/* What a table says of a call. */
-struct saying {
-    long rule; /* its place; -1: none decides */
-    mca_coll_han_params_t params;
-};
-
 /* On all ranks. */
 struct job {
     struct tune_engine *engine;
@@ -27,21 +21,6 @@ struct job {
     mca_coll_han_candidates_t machine;
     int ranks;
 };
-
-/* Rank 0 looks it up, for all. */
-static struct saying ask(const struct job *job, const struct tune_contest *contest)
-{
-    struct saying saying = { .rule = -1 };
-
-    if (NULL != job->rules) {
-        const mca_coll_han_input_t input = tune_contest_known(contest, &job->machine);
-        const mca_coll_han_rule_t *const rule = tune_contest_rule(job->rules, &input, &saying.params);
-
-        saying.rule = NULL == rule ? -1 : rule - job->rules->rules;
-    }
-    MPI_Bcast(&saying, (int) sizeof(saying), MPI_BYTE, 0, tune_engine_comm(job->engine));
-    return saying;
-}
 
 static bool is_known(const struct tune_contest *contest, long place, double precision)
 {
@@ -68,13 +47,12 @@ static int hold(const struct job *job, struct tune_contest *contest, const long 
     return rc;
 }
 
-static void print(const struct job *job, const struct tune_contest *contest, const struct saying *saying,
-                  const long places[WAYS])
+static void print(const struct job *job, const struct tune_contest *contest, long rule, const long places[WAYS])
 {
     char name[TUNE_FUNCTION_NAME];
 
-    printf("%6d %-21s %10zu", job->rules->rules[saying->rule].line, tune_function_name(contest->function, name),
-           tune_contest_known(contest, &job->machine).bytes);
+    printf("%6d %-21s %10zu", job->rules->rules[rule].line, tune_function_name(contest->function, name),
+           tune_known(tune_contest_input(contest, &job->machine)).bytes);
     for (int clock = 0; clock < TUNE_CLOCK_COUNT; ++clock) {
         double seconds[WAYS];
 
@@ -88,10 +66,9 @@ static void print(const struct job *job, const struct tune_contest *contest, con
     fflush(stdout);
 }
 
-static void count_in(const struct job *job, const struct tune_contest *contest, const struct saying *saying,
-                     const long places[WAYS])
+static void count_in(const struct job *job, const struct tune_contest *contest, long rule, const long places[WAYS])
 {
-    struct tune_gain *const gain = &job->gains[saying->rule];
+    struct tune_gain *const gain = &job->gains[rule];
     struct tune_record *const records = tune_contest_records(contest);
 
     gain->over_builtin
@@ -105,22 +82,23 @@ static int validate_size(const struct job *job, struct tune_function function, s
 {
     long places[WAYS] = { 0 };
     struct tune_contest contest;
-    struct saying saying;
+    mca_coll_han_params_t params;
     int rc = 0;
+    long rule;
 
     tune_contest_open(&contest, job->engine, &job->machine, function,
                       tune_race_timed(job->space, function.collective, job->ranks, bytes));
     contest.clock = job->way->clock;
-    saying = ask(job, &contest);
-    if (0 <= saying.rule) {
-        places[RULE] = tune_contest_add(&contest, &job->machine, &saying.params);
+    rule = tune_contest_ask(&contest, &job->machine, job->rules, &params);
+    if (0 <= rule) {
+        places[RULE] = tune_contest_add(&contest, &job->machine, &params);
         tune_contest_add_own(&contest, &job->machine);
         tune_contest_keep(&contest, &places[RULE], 1);
         places[OWN] = contest.own;
         rc = hold(job, &contest, places);
         if (0 == rc && NULL != job->rules && !contest.contestants[places[RULE]].out) {
-            print(job, &contest, &saying, places);
-            count_in(job, &contest, &saying, places);
+            print(job, &contest, rule, places);
+            count_in(job, &contest, rule, places);
         }
     }
     tune_contest_close(&contest);
