@@ -149,7 +149,12 @@ typedef struct mca_coll_han_tree_t {
 } mca_coll_han_tree_t;
 
 /** Whether there are sub-communicators; refused where ids for communicators are few. */
-typedef enum { HAN_LEVELS_UNMADE, HAN_LEVELS_MADE, HAN_LEVELS_REFUSED } mca_coll_han_levels_state_t;
+typedef enum {
+    HAN_LEVELS_UNMADE,
+    HAN_LEVELS_MADE,
+    HAN_LEVELS_REFUSED_TO_RULES, /**< too many ids are in use */
+    HAN_LEVELS_REFUSED           /**< there are no ids left */
+} mca_coll_han_levels_state_t;
 
 /** The last decision for a collective, and all that it depends on once topology and rules are settled. */
 typedef struct mca_coll_han_decision_t {
@@ -197,7 +202,8 @@ int mca_coll_han_init_query(bool enable_progress_threads, bool enable_mpi_thread
 mca_coll_base_module_t *mca_coll_han_comm_query(ompi_communicator_t *comm, int *priority);
 
 /**
- * Finds the topology, at the first call; without communication in nearly all cases (see mca_coll_han_nodes_find).
+ * Finds the topology, at the first call; without communication in nearly all cases (see mca_coll_han_nodes_find). Where
+ * that fails on a rank the job ends: the others may have it, and go on.
  *
  * @param exchange communication is allowed: the call is blocking; else OMPI_ERR_NOT_FOUND where it is needed
  */
@@ -206,9 +212,12 @@ int mca_coll_han_module_topology(han_module_t *module, bool exchange);
 /**
  * An allreduce for HAN itself, by what does it without HAN. coll/basic, and coll/tuned for short messages of 128 ranks
  * and more, do it as a reduce and a bcast of the communicator, which are HAN's: meanwhile these go to the fallbacks,
- * for HAN would ask again before it knows.
+ * for HAN would ask again before it knows. Where it fails on a rank the job ends: the others may know, and go on.
+ *
+ * @param otherwise what cannot be done then; a sentence
  */
-int mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op);
+void mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op,
+                      const char *otherwise);
 
 /**
  * Makes the sub-communicators, unless that is done; collective over the communicator.

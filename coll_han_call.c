@@ -113,9 +113,9 @@ static const mca_coll_han_settings_t *settings_of(const han_module_t *module, mc
 }
 
 /* By the tuner, else by what the user has set, else by the rule that is found. */
-static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+static int choose(han_module_t *module, const mca_coll_han_input_t *input, const mca_coll_han_settings_t *settings,
+                  mca_coll_han_params_t *params)
 {
-    const mca_coll_han_settings_t *settings = settings_of(module, input->collective);
     const mca_coll_han_params_t *rule;
     int rc;
 
@@ -132,10 +132,8 @@ static int choose(han_module_t *module, const mca_coll_han_input_t *input, mca_c
 }
 
 /* Whether levels, where they are chosen, are the tuner's or the user's wish, and not a rule's. */
-static bool is_wish(const han_module_t *module, mca_coll_han_collective_t collective)
+static bool is_wish(const han_module_t *module, const mca_coll_han_settings_t *settings)
 {
-    const mca_coll_han_settings_t *settings = settings_of(module, collective);
-
     return NULL != module->forced || HAN_AUTO != settings->algorithm || HAN_AUTO != settings->up_module
            || HAN_AUTO != settings->low_module;
 }
@@ -144,24 +142,25 @@ static bool is_wish(const han_module_t *module, mca_coll_han_collective_t collec
  * Chooses, and once more, without levels, where what is chosen takes sub-communicators that are not there. Where there
  * are no data, no rank may talk to others: those whose count is 0 are not here.
  */
-static int choose_there(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
+static int choose_there(han_module_t *module, mca_coll_han_input_t *input, const mca_coll_han_settings_t *settings,
+                        mca_coll_han_params_t *params)
 {
     bool there;
-    int rc = choose(module, input, params);
+    int rc = choose(module, input, settings, params);
 
     if (OMPI_SUCCESS != rc || !mca_coll_han_has_messages(input)
         || NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
         return rc;
     }
-    rc = mca_coll_han_module_levels_ready(module, input->bytes, is_wish(module, input->collective), &there);
+    rc = mca_coll_han_module_levels_ready(module, input->bytes, is_wish(module, settings), &there);
     if (OMPI_SUCCESS != rc || there) {
         return rc;
     }
     input->flat = true;
-    rc = choose(module, input, params);
+    rc = choose(module, input, settings, params);
     if (OMPI_SUCCESS == rc) {
-        params->why = HAN_LEVELS_REFUSED == module->levels_state ? "there are no communicator ids for levels"
-                                                                 : "it is not used often enough for levels";
+        params->why = HAN_LEVELS_UNMADE == module->levels_state ? "it is not used often enough for levels"
+                                                                : "there are no communicator ids for levels";
     }
     return rc;
 }
@@ -178,26 +177,26 @@ static mca_coll_han_decision_t *last_decision(han_module_t *module, mca_coll_han
 /*
  * As most calls are like the one before, they are done like it. What goes level by level is chosen each time: that
  * counts how often it is wanted, and may be refused. Where the comparison is misled by bytes between fields, a call is
- * chosen once more than it has to be.
+ * chosen once more than it has to be. Another thread may write settings meanwhile: they are read once.
  */
 static int choose_again(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
 {
-    const mca_coll_han_settings_t *settings = settings_of(module, input->collective);
+    const mca_coll_han_settings_t settings = *settings_of(module, input->collective);
     mca_coll_han_decision_t *last = NULL != module->forced ? NULL : last_decision(module, input->collective);
     int rc;
 
     if (NULL == last) {
-        return choose_there(module, input, params);
+        return choose_there(module, input, &settings, params);
     }
     if (last->made && last->own_choice == module->own_choice && 0 == memcmp(&last->input, input, sizeof(*input))
-        && 0 == memcmp(&last->settings, settings, sizeof(*settings))) {
+        && 0 == memcmp(&last->settings, &settings, sizeof(settings))) {
         *params = last->params;
         return OMPI_SUCCESS;
     }
-    rc = choose_there(module, input, params);
+    rc = choose_there(module, input, &settings, params);
     if (OMPI_SUCCESS == rc && !input->flat && NULL == mca_coll_han_stages(input->collective, params->algorithm)) {
         *last = (mca_coll_han_decision_t){
-            .made = true, .input = *input, .settings = *settings, .own_choice = module->own_choice, .params = *params
+            .made = true, .input = *input, .settings = settings, .own_choice = module->own_choice, .params = *params
         };
     }
     return rc;

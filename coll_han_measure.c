@@ -159,10 +159,12 @@ enum { CORES, STARTED, NOT_STARTED, EAGER_LOW, EAGER_UP, NODE_FACTS };
 /* And what the pairs that measure have found. */
 enum { TRIP, NOT_RATE, NETWORK_FACTS };
 
+static const char NOT_MEASURED[] = "the machine cannot be measured";
+
 /* All ranks' numbers, each combined. */
-static int combine(han_module_t *module, const uint64_t *own, uint64_t *all, int count, ompi_op_t *op)
+static void combine(han_module_t *module, const uint64_t *own, uint64_t *all, int count, ompi_op_t *op)
 {
-    return mca_coll_han_ask(module, own, all, count, &ompi_mpi_uint64_t.dt, op);
+    mca_coll_han_ask(module, own, all, count, &ompi_mpi_uint64_t.dt, op, NOT_MEASURED);
 }
 
 /*
@@ -170,21 +172,19 @@ static int combine(han_module_t *module, const uint64_t *own, uint64_t *all, int
  * own (Slurm, taskset). Nodes are taken to give the same ones. Whom the runtime has bound may have all, for other jobs
  * that decide by this machine may have more ranks.
  */
-static int look_at_processors(han_module_t *module, uint64_t *count)
+static uint64_t look_at_processors(han_module_t *module)
 {
-    uint64_t own[COLL_PROCESSOR_WORDS], all[COLL_PROCESSOR_WORDS] = { 0 };
-    int rc;
+    uint64_t own[COLL_PROCESSOR_WORDS], all[COLL_PROCESSOR_WORDS];
 
     coll_processors_allowed(own);
     if (coll_places_bound()) {
         memset(own, 0xff, sizeof(own));
     }
-    rc = combine(module, own, all, COLL_PROCESSOR_WORDS, &ompi_mpi_op_bor.op);
-    *count = (uint64_t) coll_processors_count(all);
-    return rc;
+    combine(module, own, all, COLL_PROCESSOR_WORDS, &ompi_mpi_op_bor.op);
+    return (uint64_t) coll_processors_count(all);
 }
 
-static int look_at_nodes(han_module_t *module, mca_coll_han_facts_t *facts)
+static void look_at_nodes(han_module_t *module, mca_coll_han_facts_t *facts)
 {
     const uint64_t id = started();
     const uint64_t own[NODE_FACTS] = { [CORES] = (uint64_t) sysconf(_SC_NPROCESSORS_ONLN),
@@ -193,31 +193,28 @@ static int look_at_nodes(han_module_t *module, mca_coll_han_facts_t *facts)
                                        [EAGER_LOW] = coll_eager_limit("vader"),
                                        [EAGER_UP] = coll_eager_limit("tcp") };
     uint64_t all[NODE_FACTS], allowed;
-    int rc = combine(module, own, all, NODE_FACTS, &ompi_mpi_op_min.op);
 
-    rc = OMPI_SUCCESS == rc ? look_at_processors(module, &allowed) : rc;
-    if (OMPI_SUCCESS == rc) {
-        facts->cores = allowed < all[CORES] ? allowed : all[CORES];
-        facts->shared = ~all[NOT_STARTED] == all[STARTED];
-        facts->eager[HAN_LOW] = all[EAGER_LOW];
-        facts->eager[HAN_UP] = all[EAGER_UP];
-    }
-    return rc;
+    combine(module, own, all, NODE_FACTS, &ompi_mpi_op_min.op);
+    allowed = look_at_processors(module);
+    facts->cores = allowed < all[CORES] ? allowed : all[CORES];
+    facts->shared = ~all[NOT_STARTED] == all[STARTED];
+    facts->eager[HAN_LOW] = all[EAGER_LOW];
+    facts->eager[HAN_UP] = all[EAGER_UP];
 }
 
-static int look_at_network(han_module_t *module, mca_coll_han_facts_t *facts)
+static void look_at_network(han_module_t *module, mca_coll_han_facts_t *facts)
 {
     uint64_t own[NETWORK_FACTS], all[NETWORK_FACTS];
-    int rc = measure_network(module, facts);
+    const int rc = measure_network(module, facts);
 
+    if (OMPI_SUCCESS != rc) {
+        coll_end_job(MPI_ERR_OTHER, "han", "%s (error %d)", NOT_MEASURED, rc);
+    }
     own[TRIP] = 0 == facts->trip ? UINT64_MAX : facts->trip;
     own[NOT_RATE] = ~facts->rate;
-    rc = OMPI_SUCCESS == rc ? combine(module, own, all, NETWORK_FACTS, &ompi_mpi_op_min.op) : rc;
-    if (OMPI_SUCCESS == rc) {
-        facts->trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP];
-        facts->rate = ~all[NOT_RATE];
-    }
-    return rc;
+    combine(module, own, all, NETWORK_FACTS, &ompi_mpi_op_min.op);
+    facts->trip = UINT64_MAX == all[TRIP] ? 0 : all[TRIP];
+    facts->rate = ~all[NOT_RATE];
 }
 
 static void say_facts(const han_module_t *module, const mca_coll_han_facts_t *facts, uint64_t took)
@@ -236,13 +233,10 @@ static void measure(han_module_t *module, mca_coll_han_machine_t *machine)
 {
     const uint64_t start = now();
     mca_coll_han_facts_t facts = { 0 };
-    int rc = coll_result(mca_coll_han_module_topology(module, true), "han", "the topology", module->comm);
 
-    rc = OMPI_SUCCESS == rc ? look_at_nodes(module, &facts) : rc;
-    rc = OMPI_SUCCESS == rc ? look_at_network(module, &facts) : rc;
-    if (OMPI_SUCCESS != rc) {
-        coll_end_job(MPI_ERR_OTHER, "han", "the machine cannot be measured (error %d)", rc);
-    }
+    (void) mca_coll_han_module_topology(module, true);
+    look_at_nodes(module, &facts);
+    look_at_network(module, &facts);
     mca_coll_han_classes_machine(machine, &facts);
     if (0 == ompi_comm_rank(module->comm)) {
         say_facts(module, &facts, now() - start);

@@ -300,14 +300,11 @@ static int find_sockets(han_module_t *module)
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_module_topology(han_module_t *module, bool exchange)
+static int find_topology(han_module_t *module, bool exchange)
 {
     const int size = ompi_comm_size(module->comm);
     int *node_of, node_count, rc;
 
-    if (module->topology_made) {
-        return OMPI_SUCCESS;
-    }
     node_of = malloc((size_t) size * sizeof(int));
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -324,6 +321,22 @@ int mca_coll_han_module_topology(han_module_t *module, bool exchange)
         module->topology_made = true;
         say_topology(module);
         rc = find_sockets(module);
+    }
+    return rc;
+}
+
+int mca_coll_han_module_topology(han_module_t *module, bool exchange)
+{
+    int rc;
+
+    if (module->topology_made) {
+        return OMPI_SUCCESS;
+    }
+    rc = find_topology(module, exchange);
+    if (OMPI_SUCCESS != rc && (OMPI_ERR_NOT_FOUND != rc || exchange)) {
+        (void) coll_result(rc, "han", "the topology", module->comm);
+        coll_end_job(MPI_ERR_OTHER, "han", "the topology of %s (cid %d) cannot be found (error %d)",
+                     module->comm->c_name, module->comm->c_contextid, rc);
     }
     return rc;
 }
@@ -468,7 +481,8 @@ static int make_levels(han_module_t *module)
     return OMPI_SUCCESS;
 }
 
-int mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op)
+void mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count, ompi_datatype_t *type, ompi_op_t *op,
+                      const char *otherwise)
 {
     const mca_coll_han_fallback_t *fallback = &module->fallbacks[HAN_ALLREDUCE][HAN_BLOCKING];
     int rc;
@@ -476,83 +490,95 @@ int mca_coll_han_ask(han_module_t *module, const void *own, void *all, int count
     module->asking = true;
     rc = fallback->fn.allreduce(own, all, count, type, op, module->comm, fallback->module);
     module->asking = false;
-    return rc;
+    if (OMPI_SUCCESS != rc) {
+        coll_end_job(MPI_ERR_OTHER, "han", "%s (error %d)", otherwise, rc);
+    }
 }
 
 /* What all ranks have of some bits. */
-static int agree(han_module_t *module, int own, int *all)
+static int agree(han_module_t *module, int own)
 {
-    return mca_coll_han_ask(module, &own, all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_band.op);
+    int all;
+
+    mca_coll_han_ask(module, &own, &all, 1, &ompi_mpi_int.dt, &ompi_mpi_op_band.op, "levels cannot be agreed on");
+    return all;
 }
 
 /* Where a rank has no such submodule at one of its levels, because the component is missing there or declines, the
  * others must not use theirs: they would wait for it. */
-static int agree_on_submodules(han_module_t *module)
+static void agree_on_submodules(han_module_t *module)
 {
-    int own = 0, all, rc;
+    int own = 0, all;
 
     for (int bit = 0; bit < HAN_LEVEL_COUNT * HAN_SUBMODULE_COUNT; ++bit) {
         const mca_coll_han_level_t *level = &module->levels[bit / HAN_SUBMODULE_COUNT];
 
         own |= (NULL == level->comm || NULL != level->submodules[bit % HAN_SUBMODULE_COUNT]) << bit;
     }
-    rc = agree(module, own, &all);
-    for (int bit = 0; OMPI_SUCCESS == rc && bit < HAN_LEVEL_COUNT * HAN_SUBMODULE_COUNT; ++bit) {
+    all = agree(module, own);
+    for (int bit = 0; bit < HAN_LEVEL_COUNT * HAN_SUBMODULE_COUNT; ++bit) {
         if (0 == (all >> bit & 1)) {
             drop_submodule(&module->levels[bit / HAN_SUBMODULE_COUNT], bit % HAN_SUBMODULE_COUNT);
         }
     }
-    return rc;
 }
 
 /*
  * Whether all ranks have so many ids for communicators above those in use. Where one rank has none that another one
  * has, Open MPI's search for a common id does not end: so nobody searches where they are few.
  */
-static int agree_on_ids(han_module_t *module, uint32_t wanted, bool *there)
+static bool agree_on_ids(han_module_t *module, uint32_t wanted)
 {
-    int used = opal_pointer_array_get_size(&ompi_mpi_communicators), own, all, rc;
+    int used = opal_pointer_array_get_size(&ompi_mpi_communicators);
 
     while (0 < used && NULL == opal_pointer_array_get_item(&ompi_mpi_communicators, used - 1)) {
         --used;
     }
-    own = mca_pml.pml_max_contextid >= wanted && (uint32_t) used <= mca_pml.pml_max_contextid - wanted;
-    rc = agree(module, own, &all);
-    *there = OMPI_SUCCESS == rc && 1 == all;
-    return rc;
+    return 1
+           == agree(module,
+                    mca_pml.pml_max_contextid >= wanted && (uint32_t) used <= mca_pml.pml_max_contextid - wanted);
 }
 
 /* Most ids are for the user's communicators, unless the user wants levels. */
 static int levels(han_module_t *module, bool at_once)
 {
     const uint32_t few = mca_pml.pml_max_contextid / 16;
-    bool there;
     int rc = mca_coll_han_module_topology(module, true);
 
-    rc = OMPI_SUCCESS == rc ? agree_on_ids(module, at_once ? few : mca_pml.pml_max_contextid - few, &there) : rc;
     if (OMPI_SUCCESS != rc) {
         return rc;
     }
-    rc = there ? make_levels(module) : OMPI_SUCCESS;
-    rc = OMPI_SUCCESS == rc && there ? agree_on_submodules(module) : rc;
+    if (!agree_on_ids(module, at_once ? few : mca_pml.pml_max_contextid - few)) {
+        module->levels_state = at_once ? HAN_LEVELS_REFUSED : HAN_LEVELS_REFUSED_TO_RULES;
+        return OMPI_SUCCESS;
+    }
+    rc = make_levels(module);
     if (OMPI_SUCCESS == rc) {
-        module->levels_state = there ? HAN_LEVELS_MADE : HAN_LEVELS_REFUSED;
+        agree_on_submodules(module);
+        module->levels_state = HAN_LEVELS_MADE;
     }
     return rc;
 }
 
+/* Whether there is an answer for who asks: what rules were refused the user may have. */
+static bool levels_tried(const han_module_t *module, bool at_once)
+{
+    return HAN_LEVELS_UNMADE != module->levels_state
+           && !(at_once && HAN_LEVELS_REFUSED_TO_RULES == module->levels_state);
+}
+
 int mca_coll_han_module_levels(han_module_t *module)
 {
-    const int rc = HAN_LEVELS_UNMADE == module->levels_state ? levels(module, true) : OMPI_SUCCESS;
+    const int rc = levels_tried(module, true) ? OMPI_SUCCESS : levels(module, true);
 
-    return OMPI_SUCCESS == rc && HAN_LEVELS_REFUSED == module->levels_state ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
+    return OMPI_SUCCESS == rc && HAN_LEVELS_MADE != module->levels_state ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
 }
 
 int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at_once, bool *there)
 {
     int rc = OMPI_SUCCESS;
 
-    if (HAN_LEVELS_UNMADE == module->levels_state) {
+    if (!levels_tried(module, at_once)) {
         module->levels_wanted += 1 + bytes / 1024;
         if (at_once || module->levels_wanted > (size_t) mca_coll_han_component.start) {
             rc = levels(module, at_once);

@@ -13,6 +13,7 @@
  */
 #include "coll_han.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "ompi/runtime/mpiruntime.h"
@@ -68,7 +69,7 @@ static const char *name_of(mca_coll_han_file_id_t id)
 {
     const char *name = HAN_FILE_RULES == id ? mca_coll_han_component.rules_file : mca_coll_han_component.machine_file;
 
-    return NULL == name || (HAN_FILE_MACHINE == id && 0 == strcmp(COLL_VARIABLE_AUTO, name)) ? "" : name;
+    return NULL == name || 0 == strcmp(COLL_VARIABLE_AUTO, name) ? "" : name;
 }
 
 /* Whether the model is to know the machine. Which one it is, MPI_Init finds out, unless a file says it: of a machine,
@@ -128,13 +129,18 @@ static void read_files(void)
 
 /* -- whether all have the same -- */
 
-/* The one message about a file that is not obeyed, from one rank. */
+/* The one message about a file that is not obeyed, from one rank; on each communicator over jobs that differ it is
+ * found out anew. */
 static void tell(mca_coll_han_file_id_t id, const char *otherwise)
 {
+    static atomic_flag told[HAN_FILE_COUNT];
     const char *instead
         = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here" : otherwise;
     const mca_coll_han_text_error_t *error = &tables.files[id].error;
 
+    if (atomic_flag_test_and_set(&told[id])) {
+        return;
+    }
     if ('\0' == *name_of(id)) {
         opal_output(mca_coll_han_component.output,
                     "coll:han: coll_han_use_dynamic_file_rules is set, but coll_han_dynamic_rules_filename is not; "
@@ -153,26 +159,25 @@ static void tell(mca_coll_han_file_id_t id, const char *otherwise)
     }
 }
 
-static int least(han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
+static void least(han_module_t *module, const void *own, void *result, int count, ompi_datatype_t *type)
 {
-    return mca_coll_han_ask(module, own, result, count, type, &ompi_mpi_op_min.op);
+    mca_coll_han_ask(module, own, result, count, type, &ompi_mpi_op_min.op, "the files that decide cannot be settled");
 }
 
 /* One rank tells what is wrong; where the user wants that, the job ends, but not before it has been told. */
-static int complain(han_module_t *module, mca_coll_han_file_id_t id, bool odd)
+static void complain(han_module_t *module, mca_coll_han_file_id_t id, bool odd)
 {
     const int rank = ompi_comm_rank(module->comm);
-    int own = odd ? rank : ompi_comm_size(module->comm), teller, rc;
+    int own = odd ? rank : ompi_comm_size(module->comm), teller;
 
-    rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
-    if (OMPI_SUCCESS == rc && rank == teller) {
+    least(module, &own, &teller, 1, &ompi_mpi_int.dt);
+    if (rank == teller) {
         tell(id, "HAN goes on without it");
     }
-    if (OMPI_SUCCESS == rc && mca_coll_han_component.rules_strict) {
-        rc = least(module, &own, &teller, 1, &ompi_mpi_int.dt);
+    if (mca_coll_han_component.rules_strict) {
+        least(module, &own, &teller, 1, &ompi_mpi_int.dt);
         ompi_mpi_abort(module->comm, 1);
     }
-    return rc;
 }
 
 /* What is used from now on, to who wants to know, from one rank. */
@@ -200,11 +205,10 @@ static void say_used(const han_module_t *module, mca_coll_han_file_id_t id)
  * Whether the files are those of this communicator; one allreduce, and a second one for each that is not. That a
  * machine was measured, which each job does for itself, and they have not found the same, is no fault of the user.
  */
-static int settle(han_module_t *module, bool used[HAN_FILE_COUNT])
+static void settle(han_module_t *module, bool used[HAN_FILE_COUNT])
 {
     enum { BY_FILE = 2 * HAN_FILE_COUNT, NUMBERS };
     uint64_t own[NUMBERS], result[NUMBERS];
-    int rc;
 
     read_files();
     for (int id = 0; id < HAN_FILE_COUNT; ++id) {
@@ -213,8 +217,8 @@ static int settle(han_module_t *module, bool used[HAN_FILE_COUNT])
         used[id] = false;
     }
     own[BY_FILE] = wanted(HAN_FILE_MACHINE) && !tables.measured;
-    rc = least(module, own, result, NUMBERS, &ompi_mpi_uint64_t.dt);
-    for (int i = 0; i < HAN_FILE_COUNT && OMPI_SUCCESS == rc; ++i) {
+    least(module, own, result, NUMBERS, &ompi_mpi_uint64_t.dt);
+    for (int i = 0; i < HAN_FILE_COUNT; ++i) {
         const mca_coll_han_file_id_t id = (mca_coll_han_file_id_t) i;
         const uint64_t least_hash = result[2 * i], most_hash = ~result[2 * i + 1];
 
@@ -226,24 +230,21 @@ static int settle(han_module_t *module, bool used[HAN_FILE_COUNT])
             continue;
         }
         if (least_hash != most_hash) {
-            rc = complain(module, id, own[2 * i] != most_hash);
+            complain(module, id, own[2 * i] != most_hash);
         } else if (!used[i] && wanted(id) && !tables.settled && coll_settle_one_job(module->comm)) {
-            rc = complain(module, id, true);
+            complain(module, id, true);
         } else if (used[i]) {
             say_used(module, id);
         }
     }
-    return rc;
 }
 
 void mca_coll_han_table_settle_job(han_module_t *module)
 {
     bool used[HAN_FILE_COUNT] = { false };
-    const int rc = any_wanted() ? settle(module, used) : OMPI_SUCCESS;
 
-    /* The others may have all that they want, and go on: to measure, or with files that this rank does not use. */
-    if (OMPI_SUCCESS != rc) {
-        coll_end_job(MPI_ERR_OTHER, "han", "the files that decide cannot be settled (error %d)", rc);
+    if (any_wanted()) {
+        settle(module, used);
     }
     if (knows_machine() && !used[HAN_FILE_MACHINE]) {
         mca_coll_han_measure(module, &tables.machine);
@@ -259,8 +260,6 @@ void mca_coll_han_table_settle_job(han_module_t *module)
 
 int mca_coll_han_table_settle(han_module_t *module, bool exchange)
 {
-    int rc = OMPI_SUCCESS;
-
     if (module->rules_settled) {
         return OMPI_SUCCESS;
     }
@@ -268,11 +267,13 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
         for (int id = 0; id < HAN_FILE_COUNT; ++id) {
             module->uses[id] = tables.files[id].used;
         }
+    } else if (exchange) {
+        settle(module, module->uses);
     } else {
-        rc = exchange ? settle(module, module->uses) : OMPI_ERR_NOT_FOUND;
+        return OMPI_ERR_NOT_FOUND;
     }
-    module->rules_settled = OMPI_SUCCESS == rc;
-    return rc;
+    module->rules_settled = true;
+    return OMPI_SUCCESS;
 }
 
 void mca_coll_han_table_check(ompi_communicator_t *comm)
@@ -328,7 +329,7 @@ static void say_choice(const han_module_t *module, const mca_coll_han_input_t *i
 /* By the model, which tells when it chooses, and not when it finds what it has chosen before. */
 static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_han_input_t *input)
 {
-    const int before = module->choices.count;
+    const size_t before = module->choices.count;
     const mca_coll_han_params_t *params = mca_coll_han_choose(&module->choices, machine_of(module), input);
 
     if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm) && before != module->choices.count) {

@@ -326,11 +326,13 @@ static inline bool coll_settle_changed(const mca_base_component_t *component)
 }
 
 /*
- * Whether the jobs whose processes are in a communicator have it alike. The other jobs do not see what defaults have
- * put in place here: where that is not what was told, this job ends.
+ * Whether the jobs whose processes are in a communicator have it alike. The other jobs do not see what has come of it
+ * for this one: where that is not what was told, this job ends.
  */
-static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_communicator_t *comm, bool by_default)
+static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_communicator_t *comm,
+                                    coll_settle_job_t job)
 {
+    const bool without = COLL_SETTLE_WITHOUT == job, by_default = COLL_SETTLE_BY_DEFAULT == job;
     coll_told_t all = coll_told_room(component, (size_t) ompi_comm_size(comm));
     bool alike;
 
@@ -341,15 +343,17 @@ static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_
     alike = coll_settle_equal(&all);
     if (!alike) {
         coll_settle_say_jobs(&all);
-    } else if (by_default && coll_settle_first_here(&all) && coll_settle_changed(component)) {
+    } else if ((without || (by_default && coll_settle_changed(component))) && coll_settle_first_here(&all)) {
         opal_output(0,
-                    "coll:%s: another job is met, which does not know that defaults are used here; accepted: the same "
-                    "parameters everywhere; the job ends",
-                    component->mca_component_name);
+                    "coll:%s: another job is met, which does not know that %s; accepted: the same %s everywhere; the "
+                    "job ends",
+                    component->mca_component_name,
+                    without ? "this one goes without the component" : "defaults are used here",
+                    without ? "component" : "parameters");
         ompi_mpi_abort(&ompi_mpi_comm_world.comm, 1);
     }
     coll_told_free(&all);
-    return alike;
+    return alike && !without;
 }
 
 /**
@@ -364,8 +368,7 @@ static inline bool coll_settle(const mca_base_component_t *component, ompi_commu
     if (COLL_SETTLE_UNKNOWN == job) {
         job = coll_settle_job(component);
     }
-    return COLL_SETTLE_WITHOUT != job
-           && (coll_settle_one_job(comm) || coll_settle_jobs(component, comm, COLL_SETTLE_BY_DEFAULT == job));
+    return coll_settle_one_job(comm) ? COLL_SETTLE_WITHOUT != job : coll_settle_jobs(component, comm, job);
 }
 
 #endif

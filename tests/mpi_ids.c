@@ -60,8 +60,8 @@ static MPI_Comm duplicate(void)
 }
 
 /*
- * Duplicates until there is no id left; each is used once, if at all. One more is not asked for: where ids have run out,
- * ompi_comm_nextcid() of Open MPI 4.1.4 returns while a reduction still writes into memory that it has freed.
+ * Duplicates until there is no id left; each is used once, if at all. One more is not asked for: where ids have run
+ * out, ompi_comm_nextcid() of Open MPI 4.1.4 returns while a reduction still writes into memory that it has freed.
  *
  * @returns how many
  */
@@ -159,6 +159,32 @@ static void without_ids(void)
     t_expect(before == next_id(), "an id is not given back");
 }
 
+/* Where so many ids are in use that rules get none of those that are left, the user does. */
+static void wished_after_all(void)
+{
+    MPI_Comm comm;
+    int count, before;
+
+    if (at_once) {
+        t_skip("--at-once");
+        return;
+    }
+    comm = duplicate();
+    count = take_all(false);
+    give_back(count - IDS / 2, count);
+    before = next_id();
+    for (int i = 0; i <= ENOUGH; ++i) {
+        broadcast(comm, i % t.size);
+    }
+    t_expect(before == next_id(), "rules take ids where few are left");
+    t_write_parameter("coll_han_bcast_algorithm", "simple");
+    broadcast(comm, 0);
+    t_expect(before < next_id(), "a wish takes no ids");
+    t_write_parameter("coll_han_bcast_algorithm", "auto");
+    T_MPI(MPI_Comm_free(&comm));
+    give_back(0, count - IDS / 2);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[] = { { "--at-once", false, &at_once } };
@@ -166,9 +192,12 @@ int main(int argc, char **argv)
         { "as many communicators with a broadcast as without one", as_many_as_without, 0 },
         { "a communicator that is used often has levels", levels_when_used_often, 0 },
         { "without ids, or with few, old communicators go on", without_ids, 0 },
+        { "levels that rules were refused the user may have later", wished_after_all, 0 },
     };
+    int provided;
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
     t_begin();
     mca_pml.pml_max_contextid = IDS;

@@ -169,10 +169,11 @@ test_apart() {                      # test_apart LINE COUNT [SETTING]
     meet "${@:3}" && said "$1" "$2" && ! together
 }
 
-# In MPI_Init a collective fails on one rank after all have done it.
-test_init_fails() {                 # test_init_fails WHAT OPTIONS...
+# An allreduce of so many elements fails on one rank after all have done it.
+test_inner_fails() {                # test_inner_fails WHAT COUNT OPTIONS...
     local what=$1 status=0
-    shift
+    on_node 1 "export LD_PRELOAD=$tmp/failing.so FAILING_COUNT=$2"
+    shift 2
     run "$@" -- "$tmp/load_collectives" || status=$?
     ((status == 16)) && [[ $(grep -c "coll:han: rank 2: $what (error -1); the job ends" "$tmp/err") == 1 ]]
 }
@@ -198,7 +199,7 @@ int ompi_coll_base_allreduce_intra_recursivedoubling(const void *in, void *out, 
     int (*theirs)(const void *, void *, int, void *, void *, void *, void *) = dlsym(RTLD_NEXT, __func__);
     int rc = theirs(in, out, count, type, op, comm, module);
 
-    return 5 == count && 0 == strcmp("2", getenv("OMPI_COMM_WORLD_RANK")) ? -1 : rc;
+    return atoi(getenv("FAILING_COUNT")) == count && 0 == strcmp("2", getenv("OMPI_COMM_WORLD_RANK")) ? -1 : rc;
 }
 SOURCE
 gcc -shared -fPIC -o "$tmp/failing.so" "$tmp/failing.c" -ldl || exit 2
@@ -258,11 +259,12 @@ t_check "adapt is missing on one node: one line, and HAN goes without" test_with
     "adapt: the component is 0.1.0 on $cluster-n0 (rank 0), but missing on $cluster-n1 (rank 2); $ALIKE; the job goes without it"
 on_node 1 "export LD_PRELOAD=$tmp/other_version.so"
 t_check "another version of the components on one node: one line of each, and the job goes without" test_versions
-on_node 1 "export LD_PRELOAD=$tmp/failing.so"
 t_check "a rank that fails while the machine is measured: one line, and the job ends" \
-    test_init_fails 'the machine cannot be measured'
+    test_inner_fails 'the machine cannot be measured' 5
 t_check "a rank that fails while a file is settled: one line, and the job ends" \
-    test_init_fails 'the files that decide cannot be settled' --mca coll_han_dynamic_rules_filename "$tmp/rules"
+    test_inner_fails 'the files that decide cannot be settled' 5 --mca coll_han_dynamic_rules_filename "$tmp/rules"
+t_check "a rank that fails while levels are agreed on: one line, and the job ends" \
+    test_inner_fails 'levels cannot be agreed on' 1 --mca coll_han_bcast_algorithm simple
 on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^sm'
 t_check "a component of a level is missing on one rank: one line, and no rank uses it" test_without_sm
 on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
@@ -285,6 +287,11 @@ t_check "a job that was given a default, and a second one: one more line, and no
 t_check "the same where the second cannot see it: the first one ends" test_ends \
     "han: another job is met, which does not know that defaults are used here; accepted: the same parameters everywhere; the job ends" \
     2 --ppn 1 --mca coll_han_bcast_algorithm simple -- "$tmp/load_rules" --spawn-from-part "$tmp" OMPI_MCA_coll_han_bcast_algorithm=simple
+on_node 1 'unset OMPI_MCA_mca_base_component_path'
+t_check "a job that goes without the component on one node, and a second one that has it: the first one ends" test_ends \
+    "solo: another job is met, which does not know that this one goes without the component; accepted: the same component everywhere; the job ends" \
+    2 --ppn 1 -- "$tmp/load_rules" --spawn-from-part "$tmp" OMPI_MCA_coll_han_verbose=0
+on_node 1
 
 echo "1..$count"
 exit "$failed"
