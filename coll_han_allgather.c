@@ -39,9 +39,8 @@ static int by_tree(han_module_t *han, const mca_coll_han_args_t *args, const mca
 
 /* -- leaders -- */
 
-/* All blocks, packed, group by group; or in the receive buffer, where that is their order. */
+/* All blocks, packed, group by group; in the receive buffer, where they lie there like that. */
 struct blocks {
-    const mca_coll_han_side_t *side; /* the receive buffer; NULL: packed */
     char *memory;
     size_t *first; /* [size + 1] where each begins, in the order of members */
     size_t bytes;  /* of all */
@@ -50,9 +49,6 @@ struct blocks {
 /* Those from one place in the order of members to another one. */
 static mca_coll_adapt_data_t range(const struct blocks *blocks, int from, int to)
 {
-    if (NULL != blocks->side) {
-        return mca_coll_han_side_blocks(blocks->side, from, to - from);
-    }
     return mca_coll_adapt_packed(blocks->memory + blocks->first[from], blocks->first[to] - blocks->first[from]);
 }
 
@@ -62,8 +58,8 @@ static mca_coll_adapt_data_t groups_range(const mca_coll_han_leaders_t *leaders,
     return range(blocks, leaders->topology->first[group], leaders->topology->first[group + count]);
 }
 
-/* Everything this rank has is in memory of its own. Returns false where there is none. */
-static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
+/* Where the blocks will be, once there is memory for them. Returns false where there is none for that. */
+static bool place_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
 {
     const int size = leaders->topology->size;
     const mca_coll_han_side_t *side = &leaders->args->recv;
@@ -81,8 +77,23 @@ static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
               + side->type->super.size * (size_t) mca_coll_han_side_count(side, leaders->topology->members[i]);
     }
     blocks->bytes = blocks->first[size];
+    return true;
+}
+
+/* Everything this rank has is in memory of its own. Returns false where there is none. */
+static bool make_blocks(mca_coll_han_leaders_t *leaders, struct blocks *blocks)
+{
+    if (!place_blocks(leaders, blocks)) {
+        return false;
+    }
     blocks->memory = mca_coll_adapt_schedule_memory(&leaders->schedule, blocks->bytes);
     return NULL != blocks->memory;
+}
+
+static mca_coll_adapt_data_t own_block(const mca_coll_han_leaders_t *leaders)
+{
+    return MPI_IN_PLACE == leaders->args->send.buffer ? mca_coll_han_side_blocks(&leaders->args->recv, leaders->rank, 1)
+                                                      : mca_coll_han_side_whole(&leaders->args->send);
 }
 
 /*
@@ -213,13 +224,10 @@ static void fill_member(mca_coll_han_leaders_t *leaders, const struct blocks *bl
 static int by_leaders(han_module_t *han, const mca_coll_han_args_t *args, ompi_request_t **request)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
-    const mca_coll_adapt_data_t own = MPI_IN_PLACE == args->send.buffer
-                                          ? mca_coll_han_side_blocks(&args->recv, leaders.rank, 1)
-                                          : mca_coll_han_side_whole(&args->send);
     struct blocks blocks;
 
     if (make_blocks(&leaders, &blocks)) {
-        (leaders.rank == leaders.leader ? fill_leader : fill_member)(&leaders, &blocks, own);
+        (leaders.rank == leaders.leader ? fill_leader : fill_member)(&leaders, &blocks, own_block(&leaders));
     }
     return mca_coll_han_leaders_perform(&leaders, han, request);
 }
@@ -234,59 +242,104 @@ static const mca_coll_han_stage_t stages[] = {
 /* Between the two the leaders tell each other what their nodes have. */
 const mca_coll_han_stages_t mca_coll_han_allgather_stages = { stages, NULL, 2 };
 
-static int gather_in_node(const mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node)
+/*
+ * Submodules get bytes: they may cut a message by elements of the datatype, which ranks may have of different sizes.
+ * What lies in one piece is given from where it is.
+ */
+static mca_coll_adapt_data_t bytes_of(mca_coll_adapt_data_t data)
 {
-    const mca_coll_han_side_t *send = &leaders->args->send, *recv = &leaders->args->recv;
-    const mca_coll_adapt_data_t own = mca_coll_han_side_blocks(recv, leaders->rank, 1);
-    const mca_coll_adapt_data_t first = mca_coll_han_side_blocks(recv, leaders->members[0], 1);
-    mca_coll_adapt_data_t given = mca_coll_han_side_whole(send);
+    const opal_datatype_t *type = &data.datatype->super;
 
-    if (MPI_IN_PLACE == send->buffer) {
-        given = own;
-        given.buffer = leaders->rank == leaders->leader ? MPI_IN_PLACE : own.buffer;
+    if (!opal_datatype_is_contiguous_memory_layout(type, (int32_t) data.count)) {
+        return mca_coll_adapt_packed(NULL, 0);
     }
-    return node->submodule->coll_gather(given.buffer, (int) given.count, given.datatype, first.buffer,
-                                        (int) first.count, first.datatype, 0, node->comm, node->submodule);
+    return mca_coll_adapt_packed((char *) data.buffer + type->true_lb, mca_coll_adapt_data_bytes(&data));
+}
+
+/* To bytes, or from there. */
+static int copy(mca_coll_adapt_data_t from, mca_coll_adapt_data_t to)
+{
+    return ompi_datatype_sndrcv(from.buffer, (int32_t) from.count, from.datatype, to.buffer, (int32_t) to.count,
+                                to.datatype);
+}
+
+/* Of a rank that is alone on its node the own block goes to its place. */
+static int gather_in_node(const mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node,
+                          const struct blocks *blocks)
+{
+    const int first = leaders->topology->first[leaders->group];
+    const mca_coll_adapt_data_t own = own_block(leaders), place = range(blocks, leaders->rank, leaders->rank + 1);
+    mca_coll_adapt_data_t given = bytes_of(own);
+    int rc = OMPI_SUCCESS;
+
+    if (given.buffer != place.buffer && (NULL == given.buffer || NULL == node->comm)) {
+        rc = copy(own, place);
+        given = place;
+    }
+    if (NULL != node->comm) {
+        const void *from
+            = leaders->rank == leaders->leader && given.buffer == place.buffer ? MPI_IN_PLACE : given.buffer;
+        const int gathered = node->submodule->coll_gather(from, (int) given.count, given.datatype,
+                                                          range(blocks, first, first + 1).buffer, (int) given.count,
+                                                          given.datatype, 0, node->comm, node->submodule);
+
+        rc = OMPI_SUCCESS == rc ? gathered : rc;
+    }
+    return rc;
 }
 
 static int swap_between_nodes(han_module_t *han, mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
 {
     if (leaders->rank == leaders->leader) {
-        if (1 == leaders->size && MPI_IN_PLACE != leaders->args->send.buffer) {
-            mca_coll_adapt_schedule_copy(&leaders->schedule, mca_coll_han_side_whole(&leaders->args->send),
-                                         range(blocks, leaders->rank, leaders->rank + 1));
-            mca_coll_adapt_schedule_end(&leaders->schedule, ADAPT_ROUND);
-        }
         swap(leaders, blocks);
     }
     return mca_coll_han_leaders_perform(leaders, han, NULL);
+}
+
+static int by_levels_through(han_module_t *han, mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node,
+                             const struct blocks *blocks)
+{
+    const mca_coll_adapt_data_t all = range(blocks, 0, leaders->topology->size);
+    int rc = mca_coll_han_alarm_note(han, OMPI_SUCCESS, gather_in_node(leaders, node, blocks));
+
+    rc = mca_coll_han_alarm_note(han, rc, swap_between_nodes(han, leaders, blocks));
+    if (NULL != node->comm) {
+        rc = mca_coll_han_alarm_note(
+            han, rc,
+            node->submodule->coll_bcast(all.buffer, (int) all.count, all.datatype, 0, node->comm, node->submodule));
+    }
+    return mca_coll_han_alarm_heed(han, rc);
 }
 
 static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const mca_coll_han_params_t *params)
 {
     mca_coll_han_leaders_t leaders = mca_coll_han_leaders_begin(han, args);
     const mca_coll_adapt_data_t all = mca_coll_han_side_blocks(&args->recv, 0, leaders.topology->size);
-    const struct blocks blocks = { .side = &args->recv, .bytes = mca_coll_adapt_data_bytes(&all) };
+    const mca_coll_adapt_data_t here = bytes_of(all);
+    struct blocks blocks = { 0 };
     mca_coll_han_node_t node;
+    char *memory = NULL;
     int rc;
 
-    if (0 == blocks.bytes) {
+    if (0 == mca_coll_adapt_data_bytes(&all)) {
         return OMPI_SUCCESS;
     }
     rc = mca_coll_han_node_begin(han, args->collective, params, &node);
-    if (OMPI_SUCCESS != rc) {
-        return rc;
+    if (OMPI_SUCCESS == rc && place_blocks(&leaders, &blocks)) {
+        memory = NULL == here.buffer ? mca_coll_han_memory_take(han, blocks.bytes) : NULL;
+        blocks.memory = NULL == here.buffer ? memory : here.buffer;
     }
-    if (NULL != node.comm) {
-        rc = mca_coll_han_alarm_note(han, rc, gather_in_node(&leaders, &node));
+    if (OMPI_SUCCESS == rc && NULL == blocks.memory) {
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
-    rc = mca_coll_han_alarm_note(han, rc, swap_between_nodes(han, &leaders, &blocks));
-    if (NULL != node.comm) {
-        rc = mca_coll_han_alarm_note(
-            han, rc,
-            node.submodule->coll_bcast(all.buffer, (int) all.count, all.datatype, 0, node.comm, node.submodule));
+    if (OMPI_SUCCESS == rc) {
+        rc = by_levels_through(han, &leaders, &node, &blocks);
     }
-    return mca_coll_han_alarm_heed(han, rc);
+    if (OMPI_SUCCESS == rc && NULL != memory) {
+        rc = copy(range(&blocks, 0, leaders.topology->size), all);
+    }
+    mca_coll_han_memory_give(han, memory);
+    return rc;
 }
 
 int mca_coll_han_perform_allgather(han_module_t *han, const mca_coll_han_args_t *args,

@@ -170,16 +170,16 @@ static double leaders_bytes(const mca_coll_han_input_t *input)
  */
 static bool levels_fit(const mca_coll_han_input_t *input)
 {
-    const uint64_t all = (uint64_t) input->nodes * (uint64_t) input->ppn * (uint64_t) input->bytes;
+    const double all = (double) input->nodes * (double) input->ppn * (double) input->bytes;
     const bool blocks = input->in_order && 1 < input->ppn && input->adapt;
 
     switch (input->collective) {
     case HAN_ALLGATHER:
-        return blocks && INT_MAX >= all;
+        return blocks && HAN_MOST_MEMORY >= all;
     case HAN_REDUCE_SCATTER_BLOCK:
-        return blocks && HAN_MOST_MEMORY >= 2 * (double) all * room_of(input);
+        return blocks && HAN_MOST_MEMORY >= 2 * all * room_of(input);
     case HAN_ALLTOALL:
-        return blocks && !input->uneven && !input->in_place && HAN_MOST_MEMORY / 2 / (uint64_t) input->ppn >= all;
+        return blocks && !input->uneven && !input->in_place && HAN_MOST_MEMORY >= 2 * all * input->ppn;
     default:
         return input->commutes || (input->in_order && input->root_leads);
     }
@@ -386,7 +386,7 @@ int mca_coll_han_exchange_window(int ppn, bool in_pieces)
 {
     const int window = in_pieces ? 6 : 2;
 
-    return (window + ppn - 1) / ppn;
+    return 1 + (window - 1) / ppn;
 }
 
 bool mca_coll_han_is_alltoall(mca_coll_han_collective_t collective)

@@ -136,6 +136,62 @@ static void bcast_of_one_signature(int root, int count, MPI_Datatype type, bool 
     t_free(memory);
 }
 
+/* A block of each rank. */
+static void allgather_of_one_signature(int count, MPI_Datatype type, bool gaps, bool in_place)
+{
+    const size_t ints = (size_t) t.size * (2 * SIGNATURE_BLOCK - 1);
+    const int all = t.size * SIGNATURE_BLOCK, own = t.rank * SIGNATURE_BLOCK;
+    int *memory = t_alloc(ints * sizeof(int)), *block = t_alloc(SIGNATURE_BLOCK * sizeof(int));
+    size_t others = 0;
+    long wrong = 0;
+
+    for (size_t i = 0; i < ints; ++i) {
+        memory[i] = -1;
+    }
+    for (int i = 0; i < SIGNATURE_BLOCK; ++i) {
+        block[i] = own + i;
+        if (in_place) {
+            memory[gaps ? place_with_gaps(own + i) : (size_t) (own + i)] = own + i;
+        }
+    }
+    T_MPI(
+        MPI_Allgather(in_place ? MPI_IN_PLACE : block, SIGNATURE_BLOCK, MPI_INT, memory, count, type, MPI_COMM_WORLD));
+    for (int i = 0; i < all; ++i) {
+        wrong += memory[gaps ? place_with_gaps(i) : (size_t) i] != i;
+    }
+    for (size_t i = 0; i < ints; ++i) {
+        others += -1 == memory[i];
+    }
+    t_expect(0 == wrong && ints - (size_t) all == others, "%ld of %d ints are wrong, %zu others written", wrong, all,
+             ints - (size_t) all - others);
+    t_free(block);
+    t_free(memory);
+}
+
+static void blocks_of_one_signature_fit(void)
+{
+    MPI_Datatype block, apart;
+
+    T_MPI(MPI_Type_contiguous(SIGNATURE_BLOCK, MPI_INT, &block));
+    T_MPI(MPI_Type_commit(&block));
+    T_MPI(MPI_Type_vector(SIGNATURE_BLOCK, 1, 2, MPI_INT, &apart));
+    T_MPI(MPI_Type_commit(&apart));
+    for (int in_place = 0; in_place <= 1; ++in_place) {
+        switch (t.rank % 3) {
+        case 0:
+            allgather_of_one_signature(SIGNATURE_BLOCK, MPI_INT, false, 1 == in_place);
+            break;
+        case 1:
+            allgather_of_one_signature(1, block, false, 1 == in_place);
+            break;
+        default:
+            allgather_of_one_signature(1, apart, true, 1 == in_place);
+        }
+    }
+    T_MPI(MPI_Type_free(&apart));
+    T_MPI(MPI_Type_free(&block));
+}
+
 static void types_of_one_signature_fit(void)
 {
     MPI_Datatype block, apart;
@@ -988,6 +1044,7 @@ int main(int argc, char **argv)
         { &ragged, "an allreduce with a short last segment stays inside its buffer", ragged_segment_stays_inside },
         { &module, "a module's number out of range is survived", bad_module_is_survived },
         { &signature, "a broadcast with different types of one signature is right", types_of_one_signature_fit },
+        { &signature, "an allgather with different types of one signature is right", blocks_of_one_signature_fit },
         { &first, "a first allreduce makes no communicator", first_call_makes_no_communicator },
         { &truncated, "an own block that does not fit is an error", own_block_does_not_fit },
         { &unfit, "an own block that does not fit is an error, and nobody waits for it",

@@ -100,6 +100,8 @@ fault 10514, module out of range    | usual       | 4,4,4,4 | slot | --mca coll_
 fault 11794, errors of inner calls  | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_algorithm simple --mca coll_han_reduce_algorithm pipeline --mca coll_han_allreduce_algorithm pipeline | mpi_failures --as-set
 fault 1763, one signature           | usual       | 4,4,4,4 | slot |                                          | mpi_faults --signature
 fault 1763, one signature, in lanes | usual       | 4,4,4,4 | slot | --mca coll_han_bcast_algorithm tree --mca coll_han_bcast_lanes 3 --mca coll_han_bcast_segsize 1000 | mpi_faults --signature
+fault 1763, one signature, levels   | usual       | 4,4,4,4 | slot | --mca coll ^solo --mca coll_han_allgather_algorithm simple --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_bcast_algorithm 3 --mca coll_tuned_bcast_algorithm_segmentsize 1000 | mpi_faults --signature
+fault 1763, one signature, alone    | usual       | 2,2,1,2 | slot | --mca coll ^solo --mca coll_han_allgather_algorithm simple --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_bcast_algorithm 3 --mca coll_tuned_bcast_algorithm_segmentsize 1000 | mpi_faults --signature
 fault, first call on communicator   | usual       | 4,4,4,4 | slot |                                          | mpi_faults --first
 fault, uneven nodes                 | usual       | 5,3,4,1 | node | --mca coll_han_machine HERE/cluster.machine | mpi_faults --wire
 an own block that does not fit      | usual       | 2,2,2,2 | slot |                                          | mpi_faults --truncated
@@ -123,8 +125,8 @@ solo, communicators                 | usual       | 4,0,0,0 | slot | --mca coll_
 solo, 1,000 communicators           | all         | 4,0,0,0 | slot | --mca coll_solo_start 0                  | mpi_solo
 solo past 2 GiB, single copy SINGLE | all         | 2,0,0,0 | slot | --mca coll_solo_start 0 --mca coll_solo_single_copy SINGLE | mpi_limits --big
 solo, communicators, threads, spawn | usual       | 4,0,0,0 | slot | --mca coll_solo_start 0            | mpi_comms --threads --spawn
-reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_han_reproducible 1            | mpi_places
-results by placement                | usual       | 4,4,4,4 | slot |                                          | mpi_places --by-placement
+reproducible, SHAPE by MAP          | usual all   | SHAPE   | MAP  | --mca coll_han_reproducible 1 --mca coll_solo_start 0 | mpi_places
+results by placement                | usual       | 4,4,4,4 | slot | --mca coll_solo_start 0                  | mpi_places --by-placement
 communicators, threads, spawn       | usual       | 4,4,4,4 | slot |                                          | mpi_comms --threads --spawn
 communicators, levels               | all         | 4,4,4,4 | node | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --threads --spawn
 communicators over jobs, levels     | usual       | 2,1,0,0 | slot | --mca coll_han_bcast_algorithm pipeline  | mpi_comms --spawn

@@ -51,7 +51,7 @@ say() {
 
 run() {                             # run OPTIONS...: sets status
     status=0
-    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn $((RANKS / 2)) --np "${ranks:-$RANKS}" \
+    job_run timeout -k 10 "$LIMIT" "$VCLUSTER" run --name "$cluster" --ppn "${ppn:-$((RANKS / 2))}" --np "${ranks:-$RANKS}" \
         --mca coll_solo_start 0 -- "$build/tests/${program:-mpi_memory}" "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
 }
 
@@ -89,16 +89,15 @@ lost() {                            # lost COLLECTIVE-FORM...
     done
 }
 
-# On one node, where SOLO does the broadcast, by copies and by single copies; and where HAN asks SOLO for one.
+# On one node, where SOLO does a broadcast of two ranks and an allgather of four, by copies and by single copies.
 wide() {
-    local status way
+    local status way count
     for way in off on; do
-        OMPI_MCA_coll_solo_single_copy=$way ranks=2 run --wide --victim 1
-        went_on || return 1
+        for count in 2 $RANKS; do
+            OMPI_MCA_coll_solo_single_copy=$way ppn=$count ranks=$count run --wide --victim 1
+            went_on || return 1
+        done
     done
-    printf 'han-rules 1\nallgather nodes=* ppn=* bytes=* : algorithm=simple smod=solo\n' >"$tmp/wide.rules"
-    OMPI_MCA_coll_han_dynamic_rules_filename=$tmp/wide.rules OMPI_MCA_coll_han_start=0 run --wide --victim 1
-    went_on
 }
 
 # A broadcast in lanes, for which the other rank packs its data with gaps as a whole.
