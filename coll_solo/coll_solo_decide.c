@@ -177,7 +177,8 @@ int mca_coll_solo_decide_reduction(mca_coll_solo_module_t *module, mca_coll_solo
 {
     const size_t element = datatype->super.size;
 
-    if (!dense(datatype)) {
+    /* Results that do not depend on where ranks are, are those of the component that reduces on several nodes. */
+    if (!dense(datatype) || (NULL != module->reproducible && 0 != *module->reproducible)) {
         *algorithm = SOLO_FALLBACK;
         return OMPI_SUCCESS;
     }

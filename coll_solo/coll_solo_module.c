@@ -9,6 +9,7 @@
 
 #include "common/coll_end.h"
 #include "common/coll_settle.h"
+#include "common/coll_variables.h"
 
 static const coll_fallback_slot_t slots[SOLO_COLLECTIVE_COUNT] = {
     [SOLO_BCAST] = COLL_FALLBACK_SLOT(bcast),
@@ -70,6 +71,16 @@ int mca_coll_solo_init_query(bool enable_progress_threads __opal_attribute_unuse
     return OMPI_SUCCESS;
 }
 
+static const int *find_reproducible(void)
+{
+    const mca_base_var_t *parameter;
+
+    return OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", "han", "reproducible"), &parameter)
+                   && MCA_BASE_VAR_TYPE_INT == parameter->mbv_type
+               ? coll_variable_int(parameter)
+               : NULL;
+}
+
 mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int *priority)
 {
     mca_coll_solo_module_t *module;
@@ -90,6 +101,7 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
     module->rank = ompi_comm_rank(comm);
     module->size = ompi_comm_size(comm);
     module->looks = SOLO_LEAST_LOOKS;
+    module->reproducible = find_reproducible();
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     module->super.coll_bcast = mca_coll_solo_bcast;
