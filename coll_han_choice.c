@@ -146,33 +146,57 @@ static bool make(const mca_coll_han_machine_t *machine, const mca_coll_han_input
     return true;
 }
 
+/* Where it is kept, or is to be kept: there is room. */
+static struct mca_coll_han_choice_t *place_of(const mca_coll_han_choices_t *choices, uint32_t what, size_t bytes)
+{
+    size_t place = (size_t) (((what + (uint64_t) bytes) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (choices->room - 1);
+
+    while (0 != choices->kept[place].what
+           && (what != choices->kept[place].what || bytes != choices->kept[place].bytes)) {
+        place = (place + 1) & (choices->room - 1);
+    }
+    return &choices->kept[place];
+}
+
+/* Room for one more. So many that there is no more are rare: to begin anew is simple, and every rank may do it when it
+ * likes. */
+static bool make_room(mca_coll_han_choices_t *choices)
+{
+    mca_coll_han_choices_t more = { .room = HAN_CHOICES_FIRST };
+
+    if (2 * choices->count < choices->room) {
+        return true;
+    }
+    if (0 < choices->room) {
+        more.room = HAN_CHOICES_MOST > choices->room ? 2 * choices->room : choices->room;
+    }
+    more.kept = calloc(more.room, sizeof(*more.kept));
+    if (NULL == more.kept) {
+        return false;
+    }
+    for (size_t i = 0; i < choices->room && more.room > choices->room; ++i) {
+        if (0 != choices->kept[i].what) {
+            *place_of(&more, choices->kept[i].what, choices->kept[i].bytes) = choices->kept[i];
+            ++more.count;
+        }
+    }
+    free(choices->kept);
+    *choices = more;
+    return true;
+}
+
 const mca_coll_han_params_t *mca_coll_han_choose(mca_coll_han_choices_t *choices, const mca_coll_han_machine_t *machine,
                                                  const mca_coll_han_input_t *input)
 {
     const uint32_t what = what_of(input);
     const size_t bytes = mca_coll_han_choice_bytes(bytes_of(input));
-    const size_t home = (size_t) (((what + (uint64_t) bytes) * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % HAN_CHOICES_KEPT;
-    size_t place = home;
-    struct mca_coll_han_choice_t *choice;
+    struct mca_coll_han_choice_t *choice = 0 < choices->room ? place_of(choices, what, bytes) : NULL;
 
-    if (NULL == choices->kept) {
-        choices->kept = calloc(HAN_CHOICES_KEPT, sizeof(*choices->kept));
-        if (NULL == choices->kept) {
+    if (NULL == choice || 0 == choice->what) {
+        if (!make_room(choices)) {
             return NULL;
         }
-    }
-    while (0 != choices->kept[place].what
-           && (what != choices->kept[place].what || bytes != choices->kept[place].bytes)) {
-        place = (place + 1) % HAN_CHOICES_KEPT;
-    }
-    if (0 == choices->kept[place].what && HAN_CHOICES_KEPT / 2 == choices->count) {
-        /* So many are rare: to begin anew is simple, and every rank may do it when it likes. */
-        memset(choices->kept, 0, HAN_CHOICES_KEPT * sizeof(*choices->kept));
-        choices->count = 0;
-        place = home;
-    }
-    choice = &choices->kept[place];
-    if (0 == choice->what) {
+        choice = place_of(choices, what, bytes);
         if (!make(machine, input, &choice->params)) {
             return NULL;
         }

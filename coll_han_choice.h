@@ -11,11 +11,13 @@
 
 /** Choices of a communicator, by all that they depend on but its shape; all zero at first. */
 typedef struct mca_coll_han_choices_t {
-    struct mca_coll_han_choice_t *kept; /**< [HAN_CHOICES_KEPT] */
-    int count;
+    struct mca_coll_han_choice_t *kept; /**< [room] */
+    size_t room, count;
 } mca_coll_han_choices_t;
 
-enum { HAN_CHOICES_KEPT = 64 };
+/** Choices that a communicator has room for at first, and at most; half of that is used. A program with as many
+ * different calls has 100 KB of them. */
+enum { HAN_CHOICES_FIRST = 64, HAN_CHOICES_MOST = 1024 };
 
 /** What a call is taken for where not all ranks know how long blocks are: long ones, of which the wrong choice costs
  * the most. */

@@ -73,7 +73,7 @@ static void test_classes(void **state)
 static void test_is_the_pick(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
-    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 };
 
     (void) state;
     for (int round = 0; round < 2; ++round) { /* kept, or made again where there were too many */
@@ -110,7 +110,7 @@ static void test_is_the_pick(void **state)
 static void test_alltoallv(void **state)
 {
     const mca_coll_han_machine_t slow = machine_of("25MB/s"), fast = machine_of("50GB/s");
-    mca_coll_han_choices_t on_slow = { NULL, 0 }, on_fast = { NULL, 0 };
+    mca_coll_han_choices_t on_slow = { 0 }, on_fast = { 0 };
 
     (void) state;
     for (size_t bytes = 0; bytes <= (size_t) 1 << 30; bytes = 0 == bytes ? 1 : 32 * bytes) {
@@ -129,7 +129,7 @@ static void test_barrier(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
     mca_coll_han_input_t input = input_of(HAN_BARRIER, 0);
-    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 };
     mca_coll_han_params_t *params;
     mca_coll_han_times_t *times;
     const long count = mca_coll_han_choice_candidates(&machine, input, &params, &times);
@@ -155,7 +155,7 @@ static void test_machines_differ(void **state)
 {
     const mca_coll_han_machine_t slow = machine_of("2MB/s"), fast = machine_of("50GB/s");
     const mca_coll_han_input_t input = input_of(HAN_BCAST, 16 << 10);
-    mca_coll_han_choices_t on_slow = { NULL, 0 }, on_fast = { NULL, 0 };
+    mca_coll_han_choices_t on_slow = { 0 }, on_fast = { 0 };
 
     (void) state;
     assert_int_equal(mca_coll_han_choose(&on_slow, &slow, &input)->ibalg, ADAPT_TREE_PIPELINE);
@@ -169,7 +169,7 @@ static void test_calls_that_differ(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
     mca_coll_han_input_t input = input_of(HAN_ALLREDUCE, 1 << 20);
-    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 };
     const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &input);
     mca_coll_han_algorithm_id_t whole = chosen->algorithm;
 
@@ -195,7 +195,7 @@ static void test_calls_that_differ(void **state)
 static void test_elements_that_differ(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("125MB/s");
-    mca_coll_han_choices_t choices = { NULL, 0 }, others = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 }, others = { 0 };
     mca_coll_han_input_t dense = input_of(HAN_REDUCE_SCATTER, 240), wide;
 
     (void) state;
@@ -215,7 +215,7 @@ static void test_kept(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
     const mca_coll_han_input_t input = input_of(HAN_REDUCE, 3000), same_class = input_of(HAN_REDUCE, 2500);
-    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 };
     const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &input);
     const long before = allocated;
 
@@ -225,11 +225,56 @@ static void test_kept(void **state)
     mca_coll_han_choices_free(&choices);
 }
 
+/* A program of many different calls finds them all again, however many it had room for at first. */
+static void test_many_are_kept(void **state)
+{
+    enum { SIZES = 40, COLLECTIVES = 4 };
+    static const mca_coll_han_collective_t used[COLLECTIVES] = { HAN_BCAST, HAN_REDUCE, HAN_ALLREDUCE, HAN_GATHER };
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    mca_coll_han_choices_t choices = { 0 };
+    mca_coll_han_params_t first[SIZES * COLLECTIVES];
+
+    (void) state;
+    for (int turn = 0; turn < 2; ++turn) {
+        for (int i = 0; i < SIZES * COLLECTIVES; ++i) {
+            const mca_coll_han_input_t input = input_of(used[i % COLLECTIVES], (size_t) 1 << (i / COLLECTIVES));
+            const mca_coll_han_params_t *chosen = mca_coll_han_choose(&choices, &machine, &input);
+
+            if (0 == turn) {
+                first[i] = *chosen;
+            }
+            assert_memory_equal(&first[i], chosen, sizeof(*chosen));
+        }
+        assert_int_equal(SIZES * COLLECTIVES, choices.count);
+    }
+    mca_coll_han_choices_free(&choices);
+}
+
+/* More than there is room for at most: still right, and no more memory. */
+static void test_too_many_are_not_kept(void **state)
+{
+    const mca_coll_han_machine_t machine = machine_of("25MB/s");
+    mca_coll_han_choices_t choices = { 0 };
+
+    (void) state;
+    for (int i = 0; i < 2 * HAN_CHOICES_MOST; ++i) {
+        mca_coll_han_input_t input = input_of((mca_coll_han_collective_t) (i % 4), (size_t) 1 << (i / 4 % 60));
+
+        input.in_order = i / 240 % 2;
+        input.root_leads = i / 480 % 2;
+        input.anywhere = i / 960 % 2;
+        input.flat = i / 1920 % 2;
+        assert_true(mca_coll_han_fits(mca_coll_han_choose(&choices, &machine, &input)->algorithm, &input));
+    }
+    assert_true(HAN_CHOICES_MOST == choices.room && choices.room / 2 >= choices.count);
+    mca_coll_han_choices_free(&choices);
+}
+
 static void test_no_memory(void **state)
 {
     const mca_coll_han_machine_t machine = machine_of("25MB/s");
     const mca_coll_han_input_t input = input_of(HAN_BCAST, 1 << 20);
-    mca_coll_han_choices_t choices = { NULL, 0 };
+    mca_coll_han_choices_t choices = { 0 };
 
     (void) state;
     for (long number = 1;; ++number) {
@@ -259,6 +304,8 @@ int main(void)
         cmocka_unit_test(test_calls_that_differ),
         cmocka_unit_test(test_elements_that_differ),
         cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_many_are_kept),
+        cmocka_unit_test(test_too_many_are_not_kept),
         cmocka_unit_test(test_no_memory),
     };
 

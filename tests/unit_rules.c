@@ -354,6 +354,7 @@ static void test_bad_texts_are_refused_with_line_and_reason(void **state)
         { HEAD "machine a\nmachine b\n" LINE, 3, "machine is there twice; accepted: one line" },
         { HEAD UP LINE "\n" LOW, 4, "memory has no copy; accepted: " },
         { HEAD UP UP LINE, 3, "up latency is there twice; accepted: each field once" },
+        { HEAD "low\n" LINE, 3, "low has no latency; accepted: " },
         { HEAD "up latency=10us\n" LINE, 2, "\"latency=10us\" is no field of up; accepted: latency, " },
         { HEAD "han-machine 1\n" UP LINE, 2, "there is no colon;" },
         { HEAD "bcast nodes=4 ppn=4 bytes=1K\n", 2, "there is no colon; accepted: COLLECTIVE nodes=N" },
@@ -908,7 +909,7 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
         size_t rest = i;
         mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) (rest % HAN_COLLECTIVE_COUNT));
         mca_coll_han_settings_t settings = mca_coll_han_unset;
-        mca_coll_han_choices_t choices = { NULL, 0 };
+        mca_coll_han_choices_t choices = { 0 };
         mca_coll_han_params_t params;
 
         rest /= HAN_COLLECTIVE_COUNT;
