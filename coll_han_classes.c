@@ -21,6 +21,7 @@ static const struct {
  * faster is one class, of 40 Gbit/s. Where one machine is all nodes, and links have a rate, its processors make the
  * links, too: each packet waits for a timer at both ends.
  */
+enum { FAST, TCP };
 static const struct {
     uint64_t trip; /* ps, at most */
     uint64_t eager;
@@ -29,10 +30,10 @@ static const struct {
     const char *up;
     const char *copy, *made; /* bytes; where the machine makes the links */
 } networks[] = {
-    { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns buffer 10GB/s rendezvous 1us", "10GB/s",
-      "10GB/s" },
-    { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us buffer 10GB/s rendezvous 50us", "6GB/s",
-      "700MB/s" },
+    [FAST] = { 4000000, 8000, 4, "12.5GB/s", "latency 1us overhead 300ns 300ns buffer 10GB/s rendezvous 1us", "10GB/s",
+               "10GB/s" },
+    [TCP] = { UINT64_MAX, 63 << 10, 3, "5GB/s", "latency 5us overhead 5us 5us buffer 10GB/s rendezvous 50us", "6GB/s",
+              "700MB/s" },
 };
 
 enum { LOW_EAGER = 4000, MOST_CORES = 1 << 16 };
@@ -71,7 +72,7 @@ void mca_coll_han_classes_machine(mca_coll_han_machine_t *machine, const mca_col
     snprintf(text, sizeof(text), form, known(facts->eager[HAN_LOW], LOW_EAGER), networks[network].up,
              facts->shared && has_rate ? networks[network].made : networks[network].copy,
              has_rate ? rates[link].rate : networks[network].fastest,
-             known(facts->eager[HAN_UP], networks[network].eager), cores < MOST_CORES ? cores : MOST_CORES,
-             facts->shared ? " shared" : "");
+             TCP == network ? known(facts->eager[HAN_UP], networks[TCP].eager) : networks[network].eager,
+             cores < MOST_CORES ? cores : MOST_CORES, facts->shared ? " shared" : "");
     (void) mca_coll_han_machine_parse(machine, text, strlen(text), &error);
 }

@@ -139,6 +139,12 @@ static inline struct cost both_ways(const struct call *call, uint64_t bytes, str
     return cost;
 }
 
+/* The mean of a cost that one of so many has, and each other one half of. */
+static inline uint64_t half_but_one(uint64_t cost, uint64_t count)
+{
+    return cost / 2 + cost / 2 / count;
+}
+
 /*
  * Who shares a core with others finds what several have sent when its turn comes: of so many messages at once each but
  * the first is half the work, beside its bytes.
@@ -149,9 +155,9 @@ static inline mca_coll_han_machine_t found_together(const struct call *call, uin
     mca_coll_han_machine_level_t *up = &machine.levels[HAN_UP];
 
     if (1 < call->sharing && 0 < at_once) {
-        up->send = times(up->send, at_once + 1) / (2 * at_once);
-        up->recv = times(up->recv, at_once + 1) / (2 * at_once);
-        up->rendezvous = times(up->rendezvous, at_once + 1) / (2 * at_once);
+        up->send = half_but_one(up->send, at_once);
+        up->recv = half_but_one(up->recv, at_once);
+        up->rendezvous = half_but_one(up->rendezvous, at_once);
     }
     return machine;
 }

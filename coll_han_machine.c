@@ -10,8 +10,8 @@
 enum type { TIME, RATE, SIZE, CORES };
 
 static const char *const accepted[] = {
-    [TIME] = "a time with its unit, as 600ns, 4.5us, 1ms",
-    [RATE] = "a rate with its unit, as 23.9MB/s, 6GB/s",
+    [TIME] = "a time with its unit, as 600ns, 4.5us, 1ms; at most 3 digits behind the point, 10 in all",
+    [RATE] = "a rate with its unit, as 23.9MB/s, 6GB/s; at most 3 digits behind the point, 10 in all",
     [SIZE] = "a number of bytes; K, M, G may follow",
     [CORES] = "a number from 1 to 65536",
 };
@@ -123,7 +123,7 @@ static bool get_value(enum type type, const char *text, uint64_t *value)
         return true;
     case RATE:
         /* Thousandths of a byte a second become picoseconds a KiB. */
-        if (!get_with_unit(type, text, value) || 1000 > *value) {
+        if (!get_with_unit(type, text, value) || 1000 > *value) { /* less than a byte */
             return false;
         }
         *value = UINT64_C(1024000000000000000) / *value;
@@ -197,6 +197,7 @@ int mca_coll_han_machine_take(void *context, int line, char *text)
     if (FIELDS == find(record, NULL)) {
         return unknown(reader, NULL, record);
     }
+    reader->begun = true;
     while (NULL != (word = strtok_r(NULL, HAN_TEXT_BLANK, &rest))) {
         int field = find(record, word);
 
@@ -216,8 +217,13 @@ int mca_coll_han_machine_take(void *context, int line, char *text)
                                                word);
             }
             if (NULL == value || !get_value(fields[field].type, value, &number)) {
-                return mca_coll_han_text_wrong(reader->error, "%s %s %.60s; accepted: %s", record, word,
-                                               NULL == value ? "has no value" : value, accepted[fields[field].type]);
+                return mca_coll_han_text_wrong(reader->error, "%s %s %.60s; accepted: %s%s", record, word,
+                                               NULL != value                ? value
+                                               : NULL == fields[field].name ? "has one value"
+                                                                            : "has no value",
+                                               is(word, "overhead") ? "two, of the sender and of the receiver, each "
+                                                                    : "",
+                                               accepted[fields[field].type]);
             }
             *value_in(reader->machine, &fields[field]) = number;
             reader->seen |= UINT64_C(1) << field;

@@ -51,7 +51,8 @@ typedef struct mca_coll_han_machine_t {
 typedef struct mca_coll_han_machine_reader_t {
     mca_coll_han_machine_t *machine;
     mca_coll_han_text_error_t *error;
-    uint64_t seen; /**< a bit for each field that has been there; 0: none */
+    uint64_t seen; /**< a bit for each field that has been there */
+    bool begun;    /**< a record has been there */
 } mca_coll_han_machine_reader_t;
 
 /** Begins with a machine of which all has its default. */

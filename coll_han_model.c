@@ -693,7 +693,7 @@ static struct cost exchanged(const struct call *call)
     if (HAN_EXCHANGE_BUFFERED < call->bytes && (all || HAN_EXCHANGE_ROOT_WINDOW < call->ranks)) {
         const uint64_t turns = times(TURNS, times(sent, turn_of(call))) / window;
 
-        cost.hops += sent / window;
+        cost.hops = sum(cost.hops, sent / window);
         cost.rank = sum(cost.rank, turns);
         cost.work = sum(cost.work, times(all ? call->ranks : 1, turns));
     }

@@ -357,7 +357,7 @@ int mca_coll_han_rules_parse(mca_coll_han_rules_t *rules, const char *name, cons
     if (0 == rc && 0 == rules->count) {
         rc = mca_coll_han_text_wrong(error, "there is no rule; accepted: at least one");
     }
-    if (0 == rc && 0 != parser.numbers.seen) {
+    if (0 == rc && parser.numbers.begun) {
         rc = mca_coll_han_machine_end(&parser.numbers, rules->hash);
     }
     if (0 != rc) {

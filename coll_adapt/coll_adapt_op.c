@@ -355,7 +355,8 @@ void mca_coll_adapt_request_complete(ompi_request_t *request, mca_coll_adapt_tag
     if (ADAPT_NONBLOCKING == tags->form) {
         mca_coll_adapt_tags_return(tags);
     }
-    request->req_status.MPI_ERROR = rc;
+    /* MPI_Waitall hands it to the user; of a blocking call it is an internal code, which says more. */
+    request->req_status.MPI_ERROR = ADAPT_BLOCKING == tags->form ? rc : ompi_errcode_get_mpi_code(rc);
     /* No earlier: a thread that is still in the MPI call may set it while calls that waited for tags begin. */
     callback = request->req_complete_cb;
     if (NULL != callback) {

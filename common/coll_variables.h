@@ -158,6 +158,18 @@ static inline void coll_variable_trim(char *text)
     }
 }
 
+/*
+ * Whether this is the first process of the job. Where MPI_T is initialized before MPI a process does not know its rank
+ * yet, but mpirun has told it; to ompi_info nobody has.
+ */
+static inline bool coll_variable_first(void)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    return 0 == OPAL_PROC_MY_NAME.vpid
+           || (OPAL_VPID_INVALID == OPAL_PROC_MY_NAME.vpid && NULL != rank && 0 == strcmp("0", rank));
+}
+
 static inline int coll_variable_from_string(mca_base_var_enum_t *base, const char *given, int *value)
 {
     const coll_variable_enum_t *self = (const coll_variable_enum_t *) base;
@@ -172,7 +184,7 @@ static inline int coll_variable_from_string(mca_base_var_enum_t *base, const cha
         return OPAL_SUCCESS;
     }
     *value = self->fallback;
-    if (0 == OPAL_PROC_MY_NAME.vpid && OPAL_SUCCESS == coll_variable_dump(base, &accepted)
+    if (coll_variable_first() && OPAL_SUCCESS == coll_variable_dump(base, &accepted)
         && OPAL_SUCCESS == coll_variable_to_string(base, self->fallback, &used)) {
         opal_output(0, "%s: \"%s\" is not accepted; accepted: %s; the default, %s, is used", self->variable, text,
                     accepted, used);

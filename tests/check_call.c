@@ -609,12 +609,11 @@ void call_run(struct call *c)
     call_close(c);
 }
 
-void call_run_barrier(struct call *c)
+static void meet(struct call *c, void (*start)(struct call *c))
 {
     MPI_Request request = MPI_REQUEST_NULL;
     int word = c->root, there = 1;
 
-    c->failed = false;
     if (c->rank != c->root) {
         MPI_Irecv(&word, 1, MPI_INT, c->root, TAG, c->comm, &request);
     } else {
@@ -625,10 +624,19 @@ void call_run_barrier(struct call *c)
             MPI_Ssend(&word, 1, MPI_INT, rank, TAG, c->comm);
         }
     }
-    call_start(c);
+    start(c);
     call_wait(c);
     MPI_Test(&request, &there, MPI_STATUS_IGNORE);
     call_expect(c, there, "it was left before rank %d came", c->root);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+void call_run_barrier(struct call *c)
+{
+    c->failed = false;
+    meet(c, call_start);
+    if (PERSISTENT == c->form) {
+        meet(c, call_again);
+    }
     call_close(c);
 }

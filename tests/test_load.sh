@@ -75,6 +75,13 @@ test_bad_value() {                  # test_bad_value NAME VALUE ACCEPTED
     said_once_each && said "$1: \"?$2\"? .*accepted: .*$3"
 }
 
+# A tool, or a program, may look at parameters before MPI knows its rank.
+test_bad_value_for_tools() {
+    run --mca coll_han_bcast_segsize abc -- "$tmp/load_mpi_t" coll_han_verbose=0 &&
+        grep -q '^coll_han_bcast_segsize: "abc" is not accepted; accepted: a number from ' <(sed 's/^\[[^]]*\] //' "$tmp/err") &&
+        [[ $(grep -c 'accepted: ' "$tmp/err") == 1 ]]
+}
+
 test_all_bad_values() {
     each_of_jobs load_collectives ': one line lists what is accepted, the default is used' test_bad_value <<'END'
 coll_han_bcast_algorithm ring auto \(-1\), fallback \(0\), simple \(1\), pipeline \(2\), tree \(3\), groups \(8\); the default
@@ -373,6 +380,7 @@ for list in han,tuned han,libnbc han,self,basic,libnbc,tuned,inter,sm,adapt; do
 done
 test_all_bad_values
 test_all_unused
+t_check "a bad value where MPI_T is initialized before MPI: one line" test_bad_value_for_tools
 t_check "a name with a letter missing in mca-params.conf: one line, with file and line" test_unused_in_file
 test_all_good_values
 t_check "values that end with a carriage return are taken without it" test_carriage_returns

@@ -96,6 +96,17 @@ static void test_fast_network(void **state)
     assert_true(fast.levels[HAN_UP].rate < tcp.levels[HAN_UP].rate);
 }
 
+/* TCP's parameter is there whatever messages go by. */
+static void test_eager_of_tcp_is_for_tcp(void **state)
+{
+    const mca_coll_han_machine_t known
+        = machine_of((mca_coll_han_facts_t){ .trip = PAST_THE_KERNEL, .eager = { 5000, 70000 } });
+    const mca_coll_han_machine_t unknown = machine_of((mca_coll_han_facts_t){ .trip = PAST_THE_KERNEL });
+
+    (void) state;
+    assert_int_equal(unknown.levels[HAN_UP].eager, known.levels[HAN_UP].eager);
+}
+
 /* Two runs of a job never see quite the same. */
 static void test_alike(void **state)
 {
@@ -159,10 +170,15 @@ static void test_virtual_cluster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_links),  cmocka_unit_test(test_links_that_processors_make),
-        cmocka_unit_test(test_facts),  cmocka_unit_test(test_fast_network),
-        cmocka_unit_test(test_alike),  cmocka_unit_test(test_nothing_known),
-        cmocka_unit_test(test_pasted), cmocka_unit_test(test_virtual_cluster),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_links_that_processors_make),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_fast_network),
+        cmocka_unit_test(test_eager_of_tcp_is_for_tcp),
+        cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_pasted),
+        cmocka_unit_test(test_virtual_cluster),
     };
 
     return cmocka_run_group_tests_name("classes", tests, NULL, NULL);
