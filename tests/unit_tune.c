@@ -412,6 +412,13 @@ static void the_foremost_beats_the_own_choice_where_anybody_does(void **state)
     assert_int_equal(SLOWER_BY_A_CLOCK, tune_judge_foremost(records, COUNT, PAYS));
     records[PAYS].wrong = true;
     assert_int_equal(FALLBACK, tune_judge_foremost(records, COUNT, SLOWER_BY_A_CLOCK));
+    /* Slower than the fallback by a clock, but HAN's own choice is slower still. */
+    records[OWN].median = (struct tune_times){ { 120, 200 } };
+    records[SLOWER_BY_A_CLOCK].median = (struct tune_times){ { 117, 90 } };
+    assert_int_equal(SLOWER_BY_A_CLOCK, tune_judge_winner(records, COUNT));
+    assert_true(tune_judge_pays(records, COUNT, SLOWER_BY_A_CLOCK));
+    records[SLOWER_BY_A_CLOCK].median = (struct tune_times){ { 121, 90 } };
+    assert_int_equal(FALLBACK, tune_judge_winner(records, COUNT));
     /* HAN's own choice is the fallback, and there is nothing else. */
     records[FALLBACK].own = true;
     records[OWN].own = false;

@@ -125,9 +125,6 @@ bool tune_judge_is_torn(const struct tune_record *records, long count);
 /** Those that are out behind two rounds or more are in again: they were not the best, but may be the next best. */
 void tune_judge_take_back(struct tune_record *records, long count);
 
-/** Whether it is right, and not clearly slower than the fallback by either clock. */
-bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback);
-
 /** Whether one could as well be the winner: it is not 3 % more behind the best. */
 bool tune_judge_ties(const struct tune_record *records, long count, long one, long winner);
 

@@ -88,13 +88,19 @@ static double slope(const struct probes *probes, enum tune_probe_kind kind, stru
     return 2 > count || 0 >= under ? NAN : (weights * products - bytes * seconds) / under;
 }
 
+/* The geometric mean; NAN where one of them is no time, as of probes that were disturbed. */
+static double between(double one, double other)
+{
+    return 0 < one && 0 < other ? sqrt(one * other) : NAN;
+}
+
 /*
  * What processors take for a byte, as far from the one as from the other that tells it. A stream does not: it takes
  * half of that where both have to copy, and all of it where one copies for both. NAN: unknown.
  */
 static double work_of_byte(const struct probes *probes, struct range range)
 {
-    return sqrt(slope(probes, TUNE_TRIP, range) * slope(probes, TUNE_EXCHANGE, range));
+    return between(slope(probes, TUNE_TRIP, range), slope(probes, TUNE_EXCHANGE, range));
 }
 
 static void put_time(uint64_t *number, double seconds)
@@ -155,7 +161,7 @@ static void fit_link(mca_coll_han_machine_t *machine, const struct probes *probe
     mca_coll_han_machine_level_t *level = &machine->levels[probes->level];
     const struct range all = long_ones(probes, level->eager), eager = { 0, level->eager };
 
-    put_byte(&level->rate, sqrt(slope(probes, TUNE_STREAM, all) * slope(probes, TUNE_EXCHANGE, all)));
+    put_byte(&level->rate, between(slope(probes, TUNE_STREAM, all), slope(probes, TUNE_EXCHANGE, all)));
     /* What comes without asking is copied out of a buffer, too. */
     put_byte(&level->copy,
              slope(probes, TUNE_SEND, eager) + slope(probes, TUNE_RECV, eager) - (double) level->buffer / PS / KIB);

@@ -77,10 +77,28 @@ static struct tune_times best_of(const struct tune_record *records, long count)
     return best;
 }
 
-bool tune_judge_may_win(const struct tune_record *record, const struct tune_record *fallback)
+/* Each contest has it. */
+static const struct tune_record *own_of(const struct tune_record *records, long count)
 {
+    long i = 0;
+
+    while (i < count - 1 && !records[i].own) {
+        ++i;
+    }
+    return &records[i];
+}
+
+/*
+ * Whether it is right, and not clearly slower than the fallback by either clock. Or faster than HAN's own choice by
+ * both, which is what decides where no one wins.
+ */
+static bool may_win(const struct tune_record *records, long count, long one)
+{
+    const struct tune_record *const record = &records[one];
+
     return !record->wrong && !record->out && !record->guest
-           && TUNE_WORTH >= tune_judge_behind(&record->median, &fallback->median);
+           && (TUNE_WORTH >= tune_judge_behind(&record->median, &records[0].median)
+               || 1 > tune_judge_behind(&record->median, &own_of(records, count)->median));
 }
 
 long tune_judge_winner(const struct tune_record *records, long count)
@@ -89,7 +107,7 @@ long tune_judge_winner(const struct tune_record *records, long count)
     long winner = 0;
 
     for (long i = 1; i < count; ++i) {
-        if (tune_judge_may_win(&records[i], &records[0])
+        if (may_win(records, count, i)
             && tune_judge_behind(&records[i].median, &best) < tune_judge_behind(&records[winner].median, &best)) {
             winner = i;
         }
@@ -101,7 +119,7 @@ bool tune_judge_ties(const struct tune_record *records, long count, long one, lo
 {
     const struct tune_times best = best_of(records, count);
 
-    return tune_judge_may_win(&records[one], &records[0])
+    return may_win(records, count, one)
            && tune_judge_behind(&records[one].median, &best) <= TIE * tune_judge_behind(&records[winner].median, &best);
 }
 
@@ -110,17 +128,6 @@ double tune_judge_over(const struct tune_record *records, long count, long one, 
     const struct tune_times best = best_of(records, count);
 
     return tune_judge_behind(&records[one].median, &best) / tune_judge_behind(&records[other].median, &best);
-}
-
-/* Each contest has it. */
-static const struct tune_record *own_of(const struct tune_record *records, long count)
-{
-    long i = 0;
-
-    while (i < count - 1 && !records[i].own) {
-        ++i;
-    }
-    return &records[i];
 }
 
 void tune_judge_take_back(struct tune_record *records, long count)
@@ -146,7 +153,7 @@ bool tune_judge_pays(const struct tune_record *records, long count, long one)
 {
     const struct tune_record *const record = &records[one];
 
-    return tune_judge_may_win(record, &records[0]) && tune_judge_beats(&record->median, &own_of(records, count)->median)
+    return may_win(records, count, one) && tune_judge_beats(&record->median, &own_of(records, count)->median)
            && tune_judge_mean(&record->median) <= tune_judge_mean(&records[0].median);
 }
 
@@ -162,7 +169,7 @@ long tune_judge_foremost(const struct tune_record *records, long count, long but
     long first = but;
 
     for (long i = 0; i < count; ++i) {
-        if (!records[i].own && i != but && tune_judge_may_win(&records[i], &records[0])
+        if (!records[i].own && i != but && may_win(records, count, i)
             && (first == but || is_ahead(records, count, i, first))) {
             first = i;
         }
