@@ -212,6 +212,9 @@ count_lines() {                     # count_lines NAME FILE STATUS
     if (($3 == 124 || $3 == 137)); then
         bad=$((bad + 1))
         failed+=("$name: it did not end in time")
+    elif (($3 == 77 && ok + bad > 0)); then
+        bad=$((bad + 1))
+        failed+=("$name: it says in the middle that it cannot run here")
     elif (($3 == 77 && omitted == 0)); then
         omitted=$((omitted + 1))
         skipped+=("$name: it says that it cannot run here")

@@ -60,18 +60,21 @@ quietly_build() {
 }
 
 job=''
+sudo=()
 
-# The comparison removes its cluster itself when it is told to end.
+# The comparison removes its cluster itself when it is told to end, by who may tell it.
 clean_up() {
     trap '' INT TERM
-    [[ -z $job ]] || { kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    [[ -z $job ]] || { "${sudo[@]}" kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
+    if ((${#sudo[@]} > 0)); then
+        sudo chown -R "$(id -u):$(id -g)" "$TOP/results"
+    fi
 }
 
 # In the background, for a trap interrupts only `wait`.  The network of the
 # cluster wants root; without it there are nodes, but links without a rate.
 compare() {
     local status=0
-    local -a sudo=()
     if ((EUID != 0)); then
         if command -v sudo >/dev/null; then
             sudo=(sudo)
@@ -85,9 +88,6 @@ compare() {
     job=$!
     wait "$job" || status=$?
     job=''
-    if ((${#sudo[@]} > 0)); then
-        sudo chown -R "$(id -u):$(id -g)" "$TOP/results"
-    fi
     return "$status"
 }
 

@@ -70,5 +70,5 @@ run_application() {                 # run_application PROGRAM OPTIONS OF THE SCR
     on_each_machine measure_machine
     report || result=1
     write_output
-    exit "$result"
+    end_measuring "$result"
 }

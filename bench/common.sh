@@ -26,9 +26,10 @@ die() {                             # die CODE MESSAGE
     exit "$code"
 }
 
-# Lines as they are kept: each tells the version and commit that it was measured with.
+# Lines as they are kept: each tells the version and commit that there was when the measurement began.
+version=$("$HERE/../common/version.sh")
 add_version() {                     # add_version [HEAD] <LINES: the first line has the names of the columns
-    awk -v head="${1:-}" -v version="$("$HERE/../common/version.sh")" '{ print $0 "," (NR == 1 && head ? "version" : version) }'
+    awk -v head="${1:-}" -v version="$version" '{ print $0 "," (NR == 1 && head ? "version" : version) }'
 }
 
 # ---------------------------------------------------------------- options
@@ -438,8 +439,11 @@ fault_of() {                        # fault_of SET COLLECTIVE
         grep -v '^[[:space:]]*[0-9]*:' "$work/err" |
             grep -m1 -iE 'not found|unknown|no such|segmentation|could not' | sed 's/^/: /' || true
     elif [[ $name == han ]]; then
-        grep -qF "calling init: $components/mca_coll_han.so" "$work/err" ||
+        if ! grep -qF "calling init: $components/mca_coll_han.so" "$work/err"; then
             printf '%s was not loaded' "$components/mca_coll_han.so"
+        elif ((nodes > 1)) && ! grep -q 'selecting *han, .*Enabled' "$work/err"; then
+            printf 'HAN declines this communicator'
+        fi
     elif [[ $name == ompi-han ]]; then
         grep -q 'selecting *han, .*Enabled' "$work/err" ||
             printf 'the distribution has none, or it declines this communicator'
@@ -455,6 +459,21 @@ tell_complaints() {                 # tell_complaints SET
     done < <(grep -oE 'coll:(han|adapt|solo): .*; accepted: .*' "$work/err" | sort -u)
 }
 
+# Sets without which a result says nothing, beside the one that is compared with the others.
+needed=()
+missing=()                          # of these, those that could not be measured
+
+leave_out() {                       # leave_out SET WHY
+    say "set '$1' $2"
+    [[ " $ours ${needed[*]} " != *" $1 "* ]] || missing+=("$1")
+}
+
+# Ends the program; what is not there is no success, though there are numbers of the others.
+end_measuring() {                   # end_measuring RESULT
+    ((${#missing[@]} == 0)) || die 2 "not measured: ${missing[*]}, without which the others say nothing"
+    exit "$1"
+}
+
 probe_sets() {
     local name collective fault
     running=()
@@ -467,7 +486,7 @@ probe_sets() {
             [[ -z $fault ]] || break
         done
         if [[ -n $fault ]]; then
-            say "set '$name' cannot be run and is left out ($fault)"
+            leave_out "$name" "cannot be run and is left out ($fault)"
         else
             tell_complaints "$name"
             running+=("$name")
@@ -502,6 +521,17 @@ drop_set() {                        # a set that fails once gives no numbers
     rm -f "$work"/samples."$1"@* "$work"/table."$1"@*
 }
 
+# Why a job has failed.
+reason() {                          # reason LIMIT
+    if ((code == 124)); then
+        printf 'it took more than %s s' "$1"
+        return
+    fi
+    printf 'exit code %s' "$code"
+    grep -m1 -iE '^(han_[a-z]+|vcluster):|signal|segmentation|not found|unknown|could not' "$work/err" |
+        sed 's/^/: /' || true
+}
+
 measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
     local round=$1 share=$2 name collective limit
     # Three repetitions of calls in a row may take longer than their share.
@@ -514,7 +544,7 @@ measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE
                 "$((budget > SECONDS ? budget - SECONDS : 0)) s left"
             measure_on "$name" "$collective" "$round" "$share" "$limit"
             if ((code > 1)) || (($(wc -l <"$work/out") < 2)); then
-                say "set '$name' failed in round $((round + 1)) (exit code $code) and is left out"
+                leave_out "$name" "failed in round $((round + 1)) ($(reason "$limit")) and is left out"
                 drop_set "$name"
             else
                 cp "$work/out" "$work/table.$name@$collective@$round"

@@ -96,6 +96,8 @@ ours_in_reports() {                 # ours_in_reports DIR
 check_kind() {                      # check_kind NAME FLAGS RUNS
     local name=$1 dir=$TOP/build/sanitize-$1 run reports status=0
     local -a runs
+    trap 'exit 130' INT             # a run that has been interrupted is no failed one
+    trap 'exit 143' TERM
     say "$name: building in ${dir#"$TOP/"}"
     ASAN_OPTIONS=detect_leaks=0 build "$name" "$dir" "$2" || return
     reports=$dir/reports
@@ -132,6 +134,8 @@ want() {                            # want WORD KIND
 main() {
     local name flags runs failed=0
     local -a wanted=()
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
     take_options '* | want() | address, undefined or thread | address|undefined|thread' "$@"
     ((${#wanted[@]} > 0)) || wanted=(address undefined)
     while IFS='|' read -r name flags runs; do

@@ -261,6 +261,16 @@ t_compare --rounds 1 --sizes 1K --sets tuned --set 'gone=--mca coll nosuch' --ou
 [[ $code == 0 ]] && grep -q "set 'gone' cannot be run" "$work/err"
 t_result $? 'compare leaves out a set that cannot be run, and says so'
 
+t_compare --rounds 1 --sizes 1K --sets tuned --set 'gone=--mca coll nosuch' --ours gone
+[[ $code == 2 ]] && grep -q "set 'gone' cannot be run" "$work/err" && grep -q '^compare: not measured: gone' "$work/err" && grep -q ' 1 KB ' "$work/out"
+t_result $? 'compare fails where ours cannot be run, and shows the others'
+
+printf '#!/bin/sh\ncase "$*" in *--samples*) echo "han_bench: it is out of order" >&2; exit 3 ;; esac\nexec "%s" "$@"\n' "$bench" >"$work/broken"
+chmod 755 "$work/broken"
+bench=$work/broken t_compare --rounds 1 --sizes 1K --sets tuned --ours tuned
+[[ $code == 2 ]] && grep -q "set 'tuned' failed in round 1 (exit code 3: han_bench: it is out of order) and is left out" "$work/err"
+t_result $? 'compare tells why a job has failed'
+
 printf '#!/bin/sh\necho "[here:1] coll:han: coll_han_x is not used; accepted: others" >&2\nexec "%s" "$@"\n' "$bench" >"$work/odd"
 chmod 755 "$work/odd"
 bench=$work/odd t_compare --rounds 1 --sizes 1K --sets tuned --set 'odd=@tuned' --ours tuned
@@ -284,6 +294,16 @@ test_speed_up() {
     [[ $code == 1 && $(grep -c 'wanted is 100' "$work/err") == 2 ]]
 }
 t_check_all 'compare fails when a speed-up from a size on is not reached' test_speed_up
+
+test_speed_up_of_nothing() {
+    t_compare --rounds 1 --sizes 8 --sets tuned --set 'same=@tuned' --ours same --min-speedup 0.01@64K
+    [[ $code == 1 ]] && grep -qx 'compare: no size of --min-speedup 0.01@65536 was compared' "$work/err"
+}
+t_check 'compare fails when no size is there of which a speed-up is wanted' test_speed_up_of_nothing
+
+t_compare --rounds 1 --sizes 8 --sets tuned --prefer sm+tuned,sm+basic
+[[ $code == 2 ]] && grep -q '^compare: --prefer .*two begin with sm' "$work/err"
+t_result $? 'compare refuses two preferences of one name'
 
 printf '#!/bin/sh\nexec "%s" "$@" --rate 1kbit\n' "$bench" >"$work/fast"
 chmod 755 "$work/fast"
@@ -345,6 +365,13 @@ else
     t_result $? 'board draws all points'
 fi
 
+t_board bcast,8,1,55,100,120,40,tree,1.1,- bcast,4,1,7,8,9,-,-,1.1,- -- --output "$work/picture"
+[[ $code == 0 && $(wc -l <"$work/picture.csv") == 7 ]] && grep -qx '4,4,slot,none,reduce,8,1,120,.*' "$work/picture.csv" &&
+    grep -qx '4,4,slot,none,bcast,8,1,55,.*' "$work/picture.csv" && ! grep -q ',bcast,8,1,50,' "$work/picture.csv"
+t_result $? 'board keeps what it has of other points'
+
+t_board bcast,8,1,50,100,120,40,tree,1.1,- bcast,1024,1,90,-,100,-,-,1.1,- reduce,8,1,120,110,100,90,simple,1.1,- \
+    bcast,8,50,10,20,-,5,tree,1.1,- barrier,0,1,30,60,60,-,-,1.1,- --
 cp "$work/board.csv" "$work/before.csv"
 t_board bcast,8,1,60,100,120,40,tree,1.1,- bcast,1024,1,90,-,100,-,-,1.1,- reduce,8,1,120,110,100,90,simple,1.1,- \
     bcast,8,50,10,20,-,5,tree,1.1,- barrier,0,1,40,60,60,-,-,1.05,- -- --against "$work/before.csv"

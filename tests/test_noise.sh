@@ -215,8 +215,12 @@ t_result $? 'a slowdown above the limit fails'
 
 t_script noise --sets tuned --set 'gone=--mca coll nosuch' --collective barrier --ours gone \
     --rounds 1 --time 2 --max-slowdown barrier=1000
-[[ $code == 1 ]] && grep -q 'gone was not measured' "$work/err"
+[[ $code == 2 ]] && grep -q "set gone was not measured, so no requirement" "$work/err" && grep -qx "noise: not measured: gone, .*" "$work/err"
 t_result $? 'a requirement is not met where ours is not measured'
+
+t_script noise --sets tuned --collective barrier --ours tuned --rounds 1 --time 2 --max-slowdown barrier=100000
+[[ $code == 1 ]] && grep -q 'nothing correct to compare with in barrier at no noise, so the requirement is not met' "$work/err"
+t_result $? 'a requirement is not met where there is nothing to compare with'
 
 # ---- bench/pipelining
 
