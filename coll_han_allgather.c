@@ -263,29 +263,39 @@ static int copy(mca_coll_adapt_data_t from, mca_coll_adapt_data_t to)
                                 to.datatype);
 }
 
-/* Of a rank that is alone on its node the own block goes to its place. */
-static int gather_in_node(const mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node,
+/* A block to its place; of packed bytes Open MPI does not say that they are too many. */
+static int put(mca_coll_adapt_data_t block, mca_coll_adapt_data_t place)
+{
+    const size_t bytes = mca_coll_adapt_data_bytes(&block);
+
+    return bytes > place.count ? MPI_ERR_TRUNCATE : copy(block, mca_coll_adapt_packed(place.buffer, bytes));
+}
+
+/*
+ * What is not as long as the place for it goes there by itself, for in a gather it might be lost, or waited for; and so
+ * does the block of a rank that is alone on its node. Others hear that it is wrong before they get it.
+ */
+static int gather_in_node(han_module_t *han, const mca_coll_han_leaders_t *leaders, const mca_coll_han_node_t *node,
                           const struct blocks *blocks)
 {
     const int first = leaders->topology->first[leaders->group];
     const mca_coll_adapt_data_t own = own_block(leaders), place = range(blocks, leaders->rank, leaders->rank + 1);
     mca_coll_adapt_data_t given = bytes_of(own);
+    const void *from;
     int rc = OMPI_SUCCESS;
 
-    if (given.buffer != place.buffer && (NULL == given.buffer || NULL == node->comm)) {
-        rc = copy(own, place);
+    if (given.buffer != place.buffer && (given.count != place.count || NULL == node->comm)) {
+        rc = mca_coll_han_alarm_note(han, rc, put(own, place));
         given = place;
     }
-    if (NULL != node->comm) {
-        const void *from
-            = leaders->rank == leaders->leader && given.buffer == place.buffer ? MPI_IN_PLACE : given.buffer;
-        const int gathered = node->submodule->coll_gather(from, (int) given.count, given.datatype,
-                                                          range(blocks, first, first + 1).buffer, (int) given.count,
-                                                          given.datatype, 0, node->comm, node->submodule);
-
-        rc = OMPI_SUCCESS == rc ? gathered : rc;
+    if (NULL == node->comm) {
+        return rc;
     }
-    return rc;
+    from = leaders->rank == leaders->leader && given.buffer == place.buffer ? MPI_IN_PLACE : given.buffer;
+    return mca_coll_han_alarm_note(
+        han, rc,
+        node->submodule->coll_gather(from, (int) given.count, given.datatype, range(blocks, first, first + 1).buffer,
+                                     (int) place.count, place.datatype, 0, node->comm, node->submodule));
 }
 
 static int swap_between_nodes(han_module_t *han, mca_coll_han_leaders_t *leaders, const struct blocks *blocks)
@@ -300,7 +310,7 @@ static int by_levels_through(han_module_t *han, mca_coll_han_leaders_t *leaders,
                              const struct blocks *blocks)
 {
     const mca_coll_adapt_data_t all = range(blocks, 0, leaders->topology->size);
-    int rc = mca_coll_han_alarm_note(han, OMPI_SUCCESS, gather_in_node(leaders, node, blocks));
+    int rc = gather_in_node(han, leaders, node, blocks);
 
     rc = mca_coll_han_alarm_note(han, rc, swap_between_nodes(han, leaders, blocks));
     if (NULL != node->comm) {
@@ -336,7 +346,7 @@ static int by_levels(han_module_t *han, const mca_coll_han_args_t *args, const m
         rc = by_levels_through(han, &leaders, &node, &blocks);
     }
     if (OMPI_SUCCESS == rc && NULL != memory) {
-        rc = copy(range(&blocks, 0, leaders.topology->size), all);
+        rc = copy(mca_coll_adapt_packed(memory, blocks.bytes), all); /* where blocks begin, went with the schedule */
     }
     mca_coll_han_memory_give(han, memory);
     return rc;

@@ -107,6 +107,7 @@ fault, uneven nodes                 | usual       | 5,3,4,1 | node | --mca coll_
 an own block that does not fit      | usual       | 2,2,2,2 | slot |                                          | mpi_faults --truncated
 an own block that does not fit, leaders, by MAP | usual | 3,2,3,1 | MAP | LEADERS                                | mpi_faults --truncated
 an own block that does not fit, tree| usual       | 2,2,2,2 | slot | --mca coll_han_allgather_algorithm tree  | mpi_faults --unfit
+an own block that does not fit, levels | usual    | 1,3,2,2 | slot | --mca coll ^solo --mca coll_han_allgather_algorithm simple | mpi_faults --unfit
 a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_han_alltoall_algorithm exchange | mpi_faults --flood
 whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding

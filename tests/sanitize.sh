@@ -15,7 +15,7 @@ readonly TOP
 # name | compiler's flags | runs of tests/run.sh (texts of --only)
 # Of all runs those with the most in them; each takes three to ten times as long as without.
 readonly KINDS='
-address   | -fsanitize=address   | check 5,3,4,1 by node; check 2,1,2,1 by node; something inside; check solo 3; check solo 5,0,0,0, two sockets by node; check, one rank; edges by node
+address   | -fsanitize=address   | one signature; check 5,3,4,1 by node; check 2,1,2,1 by node; something inside; check solo 3; check solo 5,0,0,0, two sockets by node; check, one rank; edges by node
 undefined | -fsanitize=undefined | check 5,3,4,1 by node; check 2,1,2,1 by node; something inside; check solo 3; check solo 5,0,0,0, two sockets by node; check, one rank; edges by node
 thread    | -fsanitize=thread    | all collectives, threads; communicators, threads
 '
