@@ -209,7 +209,7 @@ static int han_register(void)
     if (OMPI_SUCCESS == rc) {
         rc = coll_variable_number(self, "reproducible",
                                   "1: reductions are combined in an order that depends on ranks only, not on the nodes "
-                                  "where these are: by the component that would do it without HAN",
+                                  "where these are: by the component that would do it without HAN and SOLO",
                                   0, 1, &mca_coll_han_component.reproducible);
     }
     if (OMPI_SUCCESS == rc) {

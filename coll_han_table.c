@@ -130,15 +130,15 @@ static void read_files(void)
 /* -- whether all have the same -- */
 
 /* The one message about a file that is not obeyed, from one rank; on each communicator over jobs that differ it is
- * found out anew. */
+ * found out anew, but told once by each job. */
 static void tell(mca_coll_han_file_id_t id, const char *otherwise)
 {
-    static atomic_flag told[HAN_FILE_COUNT];
+    static atomic_bool told[HAN_FILE_COUNT];
     const char *instead
         = mca_coll_han_component.rules_strict ? "coll_han_rules_strict is set: the job ends here" : otherwise;
     const mca_coll_han_text_error_t *error = &tables.files[id].error;
 
-    if (atomic_flag_test_and_set(&told[id])) {
+    if (atomic_exchange(&told[id], true)) {
         return;
     }
     if ('\0' == *name_of(id)) {

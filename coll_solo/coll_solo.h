@@ -112,7 +112,7 @@ typedef struct mca_coll_solo_module_t {
     bool single_copy;            /**< all ranks may copy from and to all others */
     int64_t single_copy_percent; /**< measured, of a memcpy's time; where it is crowded it is not known */
     bool crowded;                /**< there are more ranks than processors for them */
-    const int *reproducible;     /**< HAN's parameter, for on one node HAN has no part; NULL: HAN is not there */
+    const int *reproducible;     /**< HAN's parameter, for on one node HAN has no part; NULL: none, or several jobs */
     int looks;                   /**< at a flag before others get their turn, see coll_solo_wait.c */
     int groups;                  /**< 1: all ranks are in one, and the layout is flat */
     int *group_of;               /**< [size] numbered as ranks meet them */

@@ -325,6 +325,46 @@ static inline bool coll_settle_changed(const mca_base_component_t *component)
     return changed;
 }
 
+/* Whether a job, another one, goes without the component: not all of its processes have it, of one version. */
+static inline bool coll_settle_goes_without(const mca_base_component_t *component, opal_jobid_t job)
+{
+    const opal_process_name_t all_of_it = { job, OPAL_VPID_WILDCARD };
+    opal_value_t *size;
+    bool without = false;
+
+    if (OMPI_SUCCESS != coll_modex_get(&all_of_it, OPAL_PMIX_JOB_SIZE, OPAL_PMIX_OPTIONAL, &size)) {
+        coll_told_no_memory(component);
+    }
+    if (NULL != size && OPAL_UINT32 == size->type) {
+        coll_told_t all = coll_told_room(component, size->data.uint32);
+
+        for (; all.count < (int) size->data.uint32; ++all.count) {
+            all.names[all.count] = (opal_process_name_t){ job, (opal_vpid_t) all.count };
+        }
+        coll_told_look(&all);
+        without = 0 < coll_settle_other(&all, "version", "missing");
+        coll_told_free(&all);
+    }
+    if (NULL != size) {
+        OBJ_RELEASE(size);
+    }
+    return without;
+}
+
+/* Whether another job whose processes are in a communicator has the component. */
+static inline bool coll_settle_met(const coll_told_t *all)
+{
+    bool met = false;
+
+    for (int i = 0; i < all->count && !met; ++i) {
+        const opal_jobid_t job = all->names[i].jobid;
+
+        met = job != OPAL_PROC_MY_NAME.jobid && (0 == i || job != all->names[i - 1].jobid)
+              && !coll_settle_goes_without(all->component, job);
+    }
+    return met;
+}
+
 /*
  * Whether the jobs whose processes are in a communicator have it alike. The other jobs do not see what has come of it
  * for this one: where that is not what was told, this job ends.
@@ -343,7 +383,8 @@ static inline bool coll_settle_jobs(const mca_base_component_t *component, ompi_
     alike = coll_settle_equal(&all);
     if (!alike) {
         coll_settle_say_jobs(&all);
-    } else if ((without || (by_default && coll_settle_changed(component))) && coll_settle_first_here(&all)) {
+    } else if (coll_settle_first_here(&all)
+               && (without ? coll_settle_met(&all) : by_default && coll_settle_changed(component))) {
         opal_output(0,
                     "coll:%s: another job is met, which does not know that %s; accepted: the same %s everywhere; the "
                     "job ends",
