@@ -578,18 +578,53 @@ static void expect_same_everywhere(struct call *c, uint64_t hash)
     }
 }
 
-/* The call has ended; makes it once more. */
+/* Whether it is so on any rank. */
+static bool anywhere(const struct call *c, bool here)
+{
+    int any = here;
+
+    if (0 != c->rank) {
+        MPI_Send(&any, 1, MPI_INT, 0, TAG, c->comm);
+        MPI_Recv(&any, 1, MPI_INT, 0, TAG, c->comm, MPI_STATUS_IGNORE);
+        return 0 != any;
+    }
+    for (int rank = 1; rank < c->size; ++rank) {
+        int other;
+
+        MPI_Recv(&other, 1, MPI_INT, rank, TAG, c->comm, MPI_STATUS_IGNORE);
+        any = any || other;
+    }
+    for (int rank = 1; rank < c->size; ++rank) {
+        MPI_Send(&any, 1, MPI_INT, rank, TAG, c->comm);
+    }
+    return 0 != any;
+}
+
+static uint64_t hash_of_next(struct call *c)
+{
+    call_close(c);
+    call_start(c);
+    call_wait(c);
+    return hash_result(c);
+}
+
+/*
+ * The call has ended; makes it once more. Of a communicator that has had enough blocking calls HAN or SOLO may take
+ * part from the second one on (coll_han_start, coll_solo_start): then the third one has the bits of the second.
+ */
 static void expect_same_again(struct call *c)
 {
-    const uint64_t hash = hash_result(c);
+    uint64_t hash = hash_result(c), next;
 
     if (0 == strcmp("allreduce", c->collective->name)) {
         expect_same_everywhere(c, hash);
     }
-    call_close(c);
-    call_start(c);
-    call_wait(c);
-    call_expect(c, hash == hash_result(c), "the result's bits differ from one run to the next");
+    next = hash_of_next(c);
+    if (BLOCKING == c->form && anywhere(c, hash != next)) {
+        hash = next;
+        next = hash_of_next(c);
+    }
+    call_expect(c, hash == next, "the result's bits differ from one run to the next");
 }
 
 void call_run(struct call *c)

@@ -268,6 +268,9 @@ static void many_broadcasts(MPI_Comm comm)
     int word = 0;
 
     for (long i = 0; i < calls; ++i) {
+        if (0 == i % 100000) {
+            alarm(T_LIMIT);
+        }
         T_MPI(MPI_Bcast(&word, 1, MPI_INT, 0, comm));
     }
 }
@@ -430,7 +433,7 @@ int main(int argc, char **argv)
     const struct t_behaviour behaviours[] = {
         { "collectives leave the user's messages alone", messages_that_wait, 0 },
         { "where messages may overtake each other, none of a call has another one's tag", messages_overtake, 0 },
-        { "a receive of anything gets no message of a collective", receive_of_anything, 0 < calls ? 600 : 0 },
+        { "a receive of anything gets no message of a collective", receive_of_anything, 0 },
         { "nor when the counters of tags come to their ends", counters_at_their_ends, 0 },
         { "nonblocking calls come round to tags that are in use", nonblocking_come_round, 0 },
         { "persistent requests come round to tags that are in use", persistent_come_round, 0 },
