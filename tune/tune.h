@@ -115,7 +115,7 @@ struct tune_record {
 
 /**
  * The one that is least behind the best, by the clock by which it is more; of those that are not clearly slower than
- * the fallback by either clock.
+ * the fallback by either clock, or are faster than HAN's own choice by both.
  */
 long tune_judge_winner(const struct tune_record *records, long count);
 
