@@ -67,7 +67,7 @@ clean_up() {
     trap '' INT TERM
     [[ -z $job ]] || { "${sudo[@]}" kill -TERM "$job" && wait "$job"; } 2>/dev/null || :
     if ((${#sudo[@]} > 0)); then
-        sudo chown -R "$(id -u):$(id -g)" "$TOP/results"
+        sudo chown -R "$(id -u):$(id -g)" "$TOP/results" || :
     fi
 }
 

@@ -465,7 +465,7 @@ missing=()                          # of these, those that could not be measured
 
 leave_out() {                       # leave_out SET WHY
     say "set '$1' $2"
-    [[ " $ours ${needed[*]} " != *" $1 "* ]] || missing+=("$1")
+    [[ " $ours ${needed[*]} " != *" $1 "* || " ${missing[*]} " == *" $1 "* ]] || missing+=("$1")
 }
 
 # Ends the program; what is not there is no success, though there are numbers of the others.
@@ -523,7 +523,7 @@ drop_set() {                        # a set that fails once gives no numbers
 
 # Why a job has failed.
 reason() {                          # reason LIMIT
-    if ((code == 124)); then
+    if ((code == 124 || code == 137)); then
         printf 'it took more than %s s' "$1"
         return
     fi

@@ -942,9 +942,9 @@ static int fitting(const struct bench *b, int wanted, double micros, double shar
     return agree(b, wanted < at_least ? at_least : wanted);
 }
 
-/* Each root once, so that connections between ranks are made before anything is timed: the first size of a run would
- * pay for them, and take its own number of repetitions from that. So would each short one, for which a component may
- * send along other ways. Without warm-up (-x 0) there is none of this. */
+/* Each root once, with each choice of components, so that connections between ranks are made before anything is timed:
+ * the first size of a run would pay for them, and take its own number of repetitions from that. So would each short
+ * one, for which a component may send along other ways. Without warm-up (-x 0) there is none of this. */
 static void connect_ranks(struct bench *b, struct point *pt)
 {
     const int rounds = b->first || 0 == b->warmup || 2 > b->ranks ? 0 : b->ranks;
@@ -955,8 +955,10 @@ static void connect_ranks(struct bench *b, struct point *pt)
     b->connected = 1;
     take_variant(b, pt, 0);
     prepare(b, pt, 0, root_of(b, 0));
-    for (int i = 0; i < rounds; ++i) {
-        repetition(b, pt, 0, i, 0);
+    for (int v = 0; v < b->n_variants; ++v) {
+        for (int i = 0; i < rounds && !b->variants[v].shares; ++i) {
+            repetition(b, pt, v, i, 0);
+        }
     }
 }
 
