@@ -188,13 +188,11 @@ static void list_above(char *words, size_t room)
     OPAL_LIST_FOREACH(item, &ompi_coll_base_framework.framework_components, mca_base_component_list_item_t)
     {
         const char *name = item->cli_component->mca_component_name;
-        const mca_base_var_t *priority;
+        const int *const priority = coll_variable_of(name, "priority");
         char word[MCA_BASE_MAX_COMPONENT_NAME_LEN + 16];
 
-        if (OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", name, "priority"), &priority)
-            && MCA_BASE_VAR_TYPE_INT == priority->mbv_type
-            && mca_coll_han_component.priority < *coll_variable_int(priority)) {
-            snprintf(word, sizeof(word), "%s %d", name, *coll_variable_int(priority));
+        if (NULL != priority && mca_coll_han_component.priority < *priority) {
+            snprintf(word, sizeof(word), "%s %d", name, *priority);
             list(words, room, word);
         }
     }

@@ -26,8 +26,8 @@ die() {                             # die CODE MESSAGE
     exit "$code"
 }
 
-# Lines as they are kept: each tells the version and commit that there was when the measurement began.
-version=$("$HERE/../common/version.sh")
+# Lines as they are kept: each tells the version and commit that there was when the measurement began (make_work).
+version=
 add_version() {                     # add_version [HEAD] <LINES: the first line has the names of the columns
     awk -v head="${1:-}" -v version="$version" '{ print $0 "," (NR == 1 && head ? "version" : version) }'
 }
@@ -234,6 +234,7 @@ make_work() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
     remove_abandoned
+    version=$("$HERE/../common/version.sh")
     work=$(mktemp -d -t han-bench.XXXXXXXX)
     exec {lock}<"$work"
     flock "$lock"
@@ -421,6 +422,18 @@ bench_on() {                        # bench_on SET COLLECTIVE SECONDS han_bench 
     job_on "$name" "$limit" "$bench" "$collective" --sizes "$(sizes_of "$collective")" "${wire[@]}" "${extra[@]}" --csv "$@"
 }
 
+# Why a job has failed. Lines of LD_DEBUG, of which there may be many, are none.
+reason() {                          # reason [LIMIT]
+    if ((code == 124 || code == 137)); then
+        printf 'it took %s' "${1:+more than $1 s, }too long"
+        return
+    fi
+    printf 'exit code %s' "$code"
+    grep -v '^[[:space:]]*[0-9]*:' "$work/err" |
+        grep -m1 -iE '^(han_[a-z]+|vcluster):|signal|segmentation|not found|no such|unknown|could not' |
+        sed 's/^/: /' || true
+}
+
 # Why a set cannot be used, or nothing. What is loaded and selected is looked at, not believed.
 fault_of() {                        # fault_of SET COLLECTIVE
     local name=$1 collective=$2 job_options=()
@@ -435,9 +448,7 @@ fault_of() {                        # fault_of SET COLLECTIVE
     if ((code == 2)); then
         die 2 "$(grep -m1 -E '^(han_[a-z]+|vcluster):' "$work/err" || echo "set $name: exit code 2")"
     elif ((code != 0)); then
-        printf 'exit code %s' "$code"
-        grep -v '^[[:space:]]*[0-9]*:' "$work/err" |
-            grep -m1 -iE 'not found|unknown|no such|segmentation|could not' | sed 's/^/: /' || true
+        reason
     elif [[ $name == han ]]; then
         if ! grep -qF "calling init: $components/mca_coll_han.so" "$work/err"; then
             printf '%s was not loaded' "$components/mca_coll_han.so"
@@ -519,17 +530,6 @@ drop_set() {                        # a set that fails once gives no numbers
     done
     running=("${kept[@]}")
     rm -f "$work"/samples."$1"@* "$work"/table."$1"@*
-}
-
-# Why a job has failed.
-reason() {                          # reason LIMIT
-    if ((code == 124 || code == 137)); then
-        printf 'it took more than %s s' "$1"
-        return
-    fi
-    printf 'exit code %s' "$code"
-    grep -m1 -iE '^(han_[a-z]+|vcluster):|signal|segmentation|not found|unknown|could not' "$work/err" |
-        sed 's/^/: /' || true
 }
 
 measure_round() {                   # measure_round ROUND SECONDS_PER_SIZE

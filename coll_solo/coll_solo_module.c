@@ -71,17 +71,6 @@ int mca_coll_solo_init_query(bool enable_progress_threads __opal_attribute_unuse
     return OMPI_SUCCESS;
 }
 
-/* Other jobs may have another value, which only HAN would notice. */
-static const int *find_reproducible(void)
-{
-    const mca_base_var_t *parameter;
-
-    return OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", "han", "reproducible"), &parameter)
-                   && MCA_BASE_VAR_TYPE_INT == parameter->mbv_type
-               ? coll_variable_int(parameter)
-               : NULL;
-}
-
 mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int *priority)
 {
     mca_coll_solo_module_t *module;
@@ -102,7 +91,8 @@ mca_coll_base_module_t *mca_coll_solo_comm_query(ompi_communicator_t *comm, int 
     module->rank = ompi_comm_rank(comm);
     module->size = ompi_comm_size(comm);
     module->looks = SOLO_LEAST_LOOKS;
-    module->reproducible = coll_settle_one_job(comm) ? find_reproducible() : NULL;
+    /* Other jobs may have another value, which only HAN would notice. */
+    module->reproducible = coll_settle_one_job(comm) ? coll_variable_of("han", "reproducible") : NULL;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     module->super.coll_bcast = mca_coll_solo_bcast;

@@ -178,21 +178,38 @@ static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
     return 0 < mates->count;
 }
 
+/* A number that the runtime has of a job; 0 where it does not tell. */
+static inline uint32_t coll_settle_number(const mca_base_component_t *component, opal_jobid_t job, const char *key)
+{
+    const opal_process_name_t all = { job, OPAL_VPID_WILDCARD };
+    opal_value_t *found;
+    uint32_t number = 0;
+
+    if (OMPI_SUCCESS != coll_modex_get(&all, key, OPAL_PMIX_OPTIONAL, &found)) {
+        coll_told_no_memory(component);
+    }
+    if (NULL != found) {
+        number = OPAL_UINT32 == found->type ? found->data.uint32 : 0;
+        OBJ_RELEASE(found);
+    }
+    return number;
+}
+
 /* Whether mpirun was given one program, whose processes on a node have been started alike. */
 static inline bool coll_settle_one_program(const mca_base_component_t *component)
 {
-    const opal_process_name_t job = { OPAL_PROC_MY_NAME.jobid, OPAL_VPID_WILDCARD };
-    opal_value_t *programs;
-    bool one = false;
+    return 1 == coll_settle_number(component, OPAL_PROC_MY_NAME.jobid, OPAL_PMIX_JOB_NUM_APPS);
+}
 
-    if (OMPI_SUCCESS != coll_modex_get(&job, OPAL_PMIX_JOB_NUM_APPS, OPAL_PMIX_OPTIONAL, &programs)) {
-        coll_told_no_memory(component);
+/* All processes of a job that has so many. */
+static inline coll_told_t coll_settle_processes(const mca_base_component_t *component, opal_jobid_t job, uint32_t size)
+{
+    coll_told_t all = coll_told_room(component, (size_t) size + 1);
+
+    for (; all.count < (int) size; ++all.count) {
+        all.names[all.count] = (opal_process_name_t){ job, (opal_vpid_t) all.count };
     }
-    if (NULL != programs) {
-        one = OPAL_UINT32 == programs->type && 1 == programs->data.uint32;
-        OBJ_RELEASE(programs);
-    }
-    return one;
+    return all;
 }
 
 /* Ends the job: what the processes of one node have is not seen by the others. */
@@ -256,10 +273,8 @@ static inline coll_settle_job_t coll_settle_job(const mca_base_component_t *comp
     coll_settle_job_t result = COLL_SETTLE_ALIKE;
 
     if (!coll_settle_one_program(component) || !coll_settle_leaders(&all, &mates)) {
-        all = coll_told_room(component, (size_t) ompi_comm_size(&ompi_mpi_comm_world.comm));
-        for (; all.count < ompi_comm_size(&ompi_mpi_comm_world.comm); ++all.count) {
-            all.names[all.count] = (opal_process_name_t){ OPAL_PROC_MY_NAME.jobid, (opal_vpid_t) all.count };
-        }
+        all = coll_settle_processes(component, OPAL_PROC_MY_NAME.jobid,
+                                    (uint32_t) ompi_comm_size(&ompi_mpi_comm_world.comm));
     }
     coll_told_look(&all);
     coll_told_look(&mates);
@@ -328,26 +343,12 @@ static inline bool coll_settle_changed(const mca_base_component_t *component)
 /* Whether a job, another one, goes without the component: not all of its processes have it, of one version. */
 static inline bool coll_settle_goes_without(const mca_base_component_t *component, opal_jobid_t job)
 {
-    const opal_process_name_t all_of_it = { job, OPAL_VPID_WILDCARD };
-    opal_value_t *size;
-    bool without = false;
+    coll_told_t all = coll_settle_processes(component, job, coll_settle_number(component, job, OPAL_PMIX_JOB_SIZE));
+    bool without;
 
-    if (OMPI_SUCCESS != coll_modex_get(&all_of_it, OPAL_PMIX_JOB_SIZE, OPAL_PMIX_OPTIONAL, &size)) {
-        coll_told_no_memory(component);
-    }
-    if (NULL != size && OPAL_UINT32 == size->type) {
-        coll_told_t all = coll_told_room(component, size->data.uint32);
-
-        for (; all.count < (int) size->data.uint32; ++all.count) {
-            all.names[all.count] = (opal_process_name_t){ job, (opal_vpid_t) all.count };
-        }
-        coll_told_look(&all);
-        without = 0 < coll_settle_other(&all, "version", "missing");
-        coll_told_free(&all);
-    }
-    if (NULL != size) {
-        OBJ_RELEASE(size);
-    }
+    coll_told_look(&all);
+    without = 0 < coll_settle_other(&all, "version", "missing");
+    coll_told_free(&all);
     return without;
 }
 

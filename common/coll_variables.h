@@ -58,6 +58,17 @@ static inline int *coll_variable_int(const mca_base_var_t *variable)
     return (int *) (void *) variable->mbv_storage;
 }
 
+/* An int of a component of framework coll, this one or another; NULL where there is none. */
+static inline const int *coll_variable_of(const char *component, const char *name)
+{
+    const mca_base_var_t *variable;
+
+    return OPAL_SUCCESS == mca_base_var_get(mca_base_var_find("ompi", "coll", component, name), &variable)
+                   && MCA_BASE_VAR_TYPE_INT == variable->mbv_type
+               ? coll_variable_int(variable)
+               : NULL;
+}
+
 /* "libnbc (0), adapt (1)", or "a number from 0 to 100". */
 static inline int coll_variable_dump(mca_base_var_enum_t *base, char **out)
 {

@@ -111,64 +111,80 @@ static size_t place_with_gaps(int i)
     return (size_t) (i / SIGNATURE_BLOCK) * (2 * SIGNATURE_BLOCK - 1) + 2 * (size_t) (i % SIGNATURE_BLOCK);
 }
 
-static void bcast_of_one_signature(int root, int count, MPI_Datatype type, bool gaps)
+/* Memory for so many blocks, with gaps or without, and what is in it where nobody writes. */
+enum { UNWRITTEN = -1 };
+
+static int *unwritten(int blocks, size_t *ints)
 {
-    const size_t ints = (size_t) SIGNATURE_BLOCKS * (2 * SIGNATURE_BLOCK - 1);
-    int *memory = t_alloc(ints * sizeof(int));
+    int *memory;
+
+    *ints = (size_t) blocks * (2 * SIGNATURE_BLOCK - 1);
+    memory = t_alloc(*ints * sizeof(int));
+    for (size_t i = 0; i < *ints; ++i) {
+        memory[i] = UNWRITTEN;
+    }
+    return memory;
+}
+
+static int *place_of(int *memory, int i, bool gaps)
+{
+    return &memory[gaps ? place_with_gaps(i) : (size_t) i];
+}
+
+/* All blocks are there, counted from a number on, and nothing else. */
+static void expect_blocks(int *memory, int blocks, size_t ints, int first, bool gaps)
+{
+    const int count = blocks * SIGNATURE_BLOCK;
     size_t others = 0;
     long wrong = 0;
 
-    for (size_t i = 0; i < ints; ++i) {
-        memory[i] = -1;
+    for (int i = 0; i < count; ++i) {
+        wrong += *place_of(memory, i, gaps) != first + i;
     }
+    for (size_t i = 0; i < ints; ++i) {
+        others += UNWRITTEN == memory[i];
+    }
+    t_expect(0 == wrong && ints - (size_t) count == others,
+             "counted from %d, %ld of %d ints are wrong, %zu others written", first, wrong, count,
+             ints - (size_t) count - others);
+}
+
+static void bcast_of_one_signature(int root, int count, MPI_Datatype type, bool gaps)
+{
+    size_t ints;
+    int *memory = unwritten(SIGNATURE_BLOCKS, &ints);
+
     for (int i = 0; i < SIGNATURE_INTS && root == t.rank; ++i) {
-        memory[gaps ? place_with_gaps(i) : (size_t) i] = i + root;
+        *place_of(memory, i, gaps) = i + root;
     }
     T_MPI(MPI_Bcast(memory, count, type, root, MPI_COMM_WORLD));
-    for (int i = 0; i < SIGNATURE_INTS; ++i) {
-        wrong += memory[gaps ? place_with_gaps(i) : (size_t) i] != i + root;
-    }
-    for (size_t i = 0; i < ints; ++i) {
-        others += -1 == memory[i];
-    }
-    t_expect(0 == wrong && ints - SIGNATURE_INTS == others, "from rank %d %ld of %d ints are wrong, %zu others written",
-             root, wrong, SIGNATURE_INTS, ints - SIGNATURE_INTS - others);
+    expect_blocks(memory, SIGNATURE_BLOCKS, ints, root, gaps);
     t_free(memory);
 }
 
 /* A block of each rank. */
-static void allgather_of_one_signature(int count, MPI_Datatype type, bool gaps, bool in_place)
+static void allgather_of_one_signature(int in_place, int count, MPI_Datatype type, bool gaps)
 {
-    const size_t ints = (size_t) t.size * (2 * SIGNATURE_BLOCK - 1);
-    const int all = t.size * SIGNATURE_BLOCK, own = t.rank * SIGNATURE_BLOCK;
-    int *memory = t_alloc(ints * sizeof(int)), *block = t_alloc(SIGNATURE_BLOCK * sizeof(int));
-    size_t others = 0;
-    long wrong = 0;
+    const int own = t.rank * SIGNATURE_BLOCK;
+    size_t ints;
+    int *memory = unwritten(t.size, &ints), *block = t_alloc(SIGNATURE_BLOCK * sizeof(int));
 
-    for (size_t i = 0; i < ints; ++i) {
-        memory[i] = -1;
-    }
     for (int i = 0; i < SIGNATURE_BLOCK; ++i) {
         block[i] = own + i;
         if (in_place) {
-            memory[gaps ? place_with_gaps(own + i) : (size_t) (own + i)] = own + i;
+            *place_of(memory, own + i, gaps) = own + i;
         }
     }
     T_MPI(
         MPI_Allgather(in_place ? MPI_IN_PLACE : block, SIGNATURE_BLOCK, MPI_INT, memory, count, type, MPI_COMM_WORLD));
-    for (int i = 0; i < all; ++i) {
-        wrong += memory[gaps ? place_with_gaps(i) : (size_t) i] != i;
-    }
-    for (size_t i = 0; i < ints; ++i) {
-        others += -1 == memory[i];
-    }
-    t_expect(0 == wrong && ints - (size_t) all == others, "%ld of %d ints are wrong, %zu others written", wrong, all,
-             ints - (size_t) all - others);
+    expect_blocks(memory, t.size, ints, 0, gaps);
     t_free(block);
     t_free(memory);
 }
 
-static void blocks_of_one_signature_fit(void)
+/* Makes calls whose ranks name so many blocks by three types. */
+static void with_types_of_one_signature(int calls, int blocks,
+                                        void (*make)(int call, int count, MPI_Datatype type, bool gaps))
 {
     MPI_Datatype block, apart;
 
@@ -176,16 +192,16 @@ static void blocks_of_one_signature_fit(void)
     T_MPI(MPI_Type_commit(&block));
     T_MPI(MPI_Type_vector(SIGNATURE_BLOCK, 1, 2, MPI_INT, &apart));
     T_MPI(MPI_Type_commit(&apart));
-    for (int in_place = 0; in_place <= 1; ++in_place) {
+    for (int call = 0; call < calls; ++call) {
         switch (t.rank % 3) {
         case 0:
-            allgather_of_one_signature(SIGNATURE_BLOCK, MPI_INT, false, 1 == in_place);
+            make(call, blocks * SIGNATURE_BLOCK, MPI_INT, false);
             break;
         case 1:
-            allgather_of_one_signature(1, block, false, 1 == in_place);
+            make(call, blocks, block, false);
             break;
         default:
-            allgather_of_one_signature(1, apart, true, 1 == in_place);
+            make(call, blocks, apart, true);
         }
     }
     T_MPI(MPI_Type_free(&apart));
@@ -194,26 +210,12 @@ static void blocks_of_one_signature_fit(void)
 
 static void types_of_one_signature_fit(void)
 {
-    MPI_Datatype block, apart;
+    with_types_of_one_signature(3, SIGNATURE_BLOCKS, bcast_of_one_signature);
+}
 
-    T_MPI(MPI_Type_contiguous(SIGNATURE_BLOCK, MPI_INT, &block));
-    T_MPI(MPI_Type_commit(&block));
-    T_MPI(MPI_Type_vector(SIGNATURE_BLOCK, 1, 2, MPI_INT, &apart));
-    T_MPI(MPI_Type_commit(&apart));
-    for (int root = 0; root < 3; ++root) {
-        switch (t.rank % 3) {
-        case 0:
-            bcast_of_one_signature(root, SIGNATURE_INTS, MPI_INT, false);
-            break;
-        case 1:
-            bcast_of_one_signature(root, SIGNATURE_BLOCKS, block, false);
-            break;
-        default:
-            bcast_of_one_signature(root, SIGNATURE_BLOCKS, apart, true);
-        }
-    }
-    T_MPI(MPI_Type_free(&apart));
-    T_MPI(MPI_Type_free(&block));
+static void blocks_of_one_signature_fit(void)
+{
+    with_types_of_one_signature(2, 1, allgather_of_one_signature);
 }
 
 /* Ids are handed out in their order: how many have gone is how many communicators there are. */
