@@ -310,7 +310,8 @@ mca_coll_adapt_data_t mca_coll_han_side_blocks(const mca_coll_han_side_t *side, 
     ptrdiff_t lb, extent;
 
     ompi_datatype_get_extent(side->type, &lb, &extent);
-    return (mca_coll_adapt_data_t){ .buffer = (char *) side->buffer + place * extent,
+    /* Of numbers: MPI_BOTTOM is NULL, and blocks may be below it. */
+    return (mca_coll_adapt_data_t){ .buffer = (void *) ((uintptr_t) side->buffer + (uintptr_t) (place * extent)),
                                     .count = (size_t) mca_coll_han_side_count(side, rank) * (size_t) count,
                                     .datatype = mca_coll_han_side_type(side) };
 }

@@ -23,6 +23,7 @@ measure_machine() {
     probe_once
     measure
     pool >>"$work/pooled.csv"
+    write_table
 }
 
 # What all panels of a picture have alike.
@@ -51,10 +52,15 @@ machine_title() {                   # machine_title NODES PPN MAP RATE
     printf '%s nodes of %s%s, %s' "$1" "$2" "$map" "$links"
 }
 
-write_output() {
+# Of all machines so far: what is known is kept, whatever becomes of the next one.
+write_table() {
     [[ -n $output ]] || return 0
     mkdir -p -- "$(dirname -- "$output")"
     { echo "$columns"; cat "$work/pooled.csv"; } | add_version head >"$output.csv"
+}
+
+write_picture() {
+    [[ -n $output ]] || return 0
     plot_script "$work/plot.svg" >"$work/plot"
     draw "$work/plot" "$work/plot.svg" "$output.svg"
 }
@@ -69,6 +75,6 @@ run_application() {                 # run_application PROGRAM OPTIONS OF THE SCR
     : >"$work/pooled.csv"
     on_each_machine measure_machine
     report || result=1
-    write_output
+    write_picture
     end_measuring "$result"
 }

@@ -11,7 +11,7 @@
  *
  * All exchange is point-to-point: the collectives are what is measured.
  *
- * Included by one source file of a program: bench/han_asp.c, bench/han_bench.c, tune/tune_engine.c.
+ * Included by one source file of a program: bench/han_asp.c, bench/han_bench.c, bench/han_training.c, tune/tune_engine.c.
  */
 #ifndef HAN_SEATS_H
 #define HAN_SEATS_H

@@ -22,6 +22,7 @@
 #include "../common/tool_version.h"
 #include "../tune/tune_options.h"
 #include "han_memory.h"
+#include "han_seats.h"
 #include "han_start.h"
 
 #include <stdbool.h>
@@ -213,7 +214,7 @@ static struct {
     int fusion_count;
     struct mode modes[MOST_MODES];
     int mode_count;
-    long in_flight, batch, steps;
+    long in_flight, batch, steps, seed;
     double flops; /* of a rank's accelerator, a second */
     bool csv, list, help;
 } given = { .in_flight = 4, .batch = 32, .steps = 5, .flops = 1e12 };
@@ -233,6 +234,7 @@ struct training {
     int bucket_count;
     float *fused;
     MPI_Request *requests;
+    struct seats *seats;
     /* between the threads */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -311,6 +313,9 @@ static void *communicate(void *context)
             break;
         }
         pthread_mutex_unlock(&t->mutex);
+        if (0 == t->reduced) {
+            seats_change(t->seats); /* of this thread: the main one sleeps */
+        }
         reduce_bucket(t, &t->buckets[t->reduced]);
         pthread_mutex_lock(&t->mutex);
         ++t->reduced;
@@ -512,7 +517,7 @@ static void print_result(const struct training *t, int which, size_t fusion, con
 
 /* All modes, in turn: a step of each, which is not timed and wholly checked, then those that are timed. Returns whether
  * all is right; what rank 0 knows. */
-static bool train(int which, size_t fusion, struct start *start)
+static bool train(int which, size_t fusion, struct start *start, struct seats *seats)
 {
     static double times[MOST_MODES][MOST_STEPS + 1];
     static struct training t;
@@ -520,7 +525,7 @@ static bool train(int which, size_t fusion, struct start *start)
     pthread_t thread;
     bool right = true;
 
-    t = (struct training){ .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+    t = (struct training){ .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .seats = seats };
     networks[which].make(&t.network);
     for (int i = 0; i < t.network.count; ++i) {
         t.gradients[i] = memory_of_floats(t.network.tensors[i].elements);
@@ -573,20 +578,26 @@ static bool train(int which, size_t fusion, struct start *start)
 static bool run(void)
 {
     struct start start;
+    struct seats seats;
     bool right = true;
 
     start_open(&start, MPI_COMM_WORLD, TAG_START);
+    if (0 != seats_open(&seats, MPI_COMM_WORLD, TAG_START, (uint64_t) given.seed)) {
+        tune_complain("no memory for %d ranks", ranks);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     for (int i = 0; i < given.network_count; ++i) {
         for (int k = 0; k < given.fusion_count; ++k) {
-            right = train(given.networks[i], given.fusions[k], &start) && right;
+            right = train(given.networks[i], given.fusions[k], &start, &seats) && right;
         }
     }
+    seats_close(&seats);
     return right;
 }
 
 /* -- reading the options -- */
 
-enum { NETWORK = TUNE_OPTION, FUSION, MODES, IN_FLIGHT, BATCH, FLOPS, STEPS, CSV, LIST, HELP };
+enum { NETWORK = TUNE_OPTION, FUSION, MODES, IN_FLIGHT, BATCH, FLOPS, STEPS, SEED, CSV, LIST, HELP };
 
 static const struct option options[] = { { "networks", required_argument, NULL, NETWORK },
                                          { "fusion", required_argument, NULL, FUSION },
@@ -595,6 +606,7 @@ static const struct option options[] = { { "networks", required_argument, NULL, 
                                          { "batch", required_argument, NULL, BATCH },
                                          { "flops", required_argument, NULL, FLOPS },
                                          { "steps", required_argument, NULL, STEPS },
+                                         { "seed", required_argument, NULL, SEED },
                                          { "csv", no_argument, NULL, CSV },
                                          { "list", no_argument, NULL, LIST },
                                          { "help", no_argument, NULL, HELP },
@@ -607,7 +619,8 @@ static const char *const accepted[]
         [IN_FLIGHT] = "a number from 1 to 4096",
         [BATCH] = "a number from 1 to 1048576",
         [FLOPS] = "operations a second, such as 1e12",
-        [STEPS] = "a number from 1 to 1000" };
+        [STEPS] = "a number from 1 to 1000",
+        [SEED] = TUNE_SEED_ACCEPTED };
 
 static bool take_network(void *context, const char *word)
 {
@@ -687,6 +700,8 @@ static bool take_option(void *context, int number, const char *text)
         return end != text && '\0' == *end && 1.0 <= given.flops && 1e30 >= given.flops;
     case STEPS:
         return tune_get_number(text, 1, MOST_STEPS, &given.steps);
+    case SEED:
+        return tune_get_number(text, 0, TUNE_MOST_SEED, &given.seed);
     case CSV:
         return given.csv = true;
     case LIST:
@@ -717,6 +732,8 @@ static void help(void)
         "  --steps N         that are timed, of each mode in turn (default 5); one before is not timed, and all of "
         "its\n"
         "                    gradients are checked\n"
+        "  --seed N          of the lot by which the communication threads of ranks that share cores are put on other\n"
+        "                    ones in each step (default 0)\n"
         "  --csv             comma-separated\n"
         "  --list            the networks, beside what the paper says of them\n"
         "  --help            this text\n"

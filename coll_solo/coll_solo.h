@@ -303,13 +303,15 @@ int mca_coll_solo_read_data(mca_coll_solo_module_t *module, int rank, uint64_t f
 int mca_coll_solo_write_data(mca_coll_solo_module_t *module, int rank, mca_coll_solo_data_t *from, uint64_t to,
                              size_t bytes);
 
-/** What ranks tell of their buffers before a single copy. */
+/** What ranks tell of their buffers before a single copy. Nobody writes more into one than its rank has named. */
 typedef struct mca_coll_solo_where_t {
     uint64_t send, receive; /**< addresses; 0: there is none, or it has gaps */
+    uint64_t bytes;         /**< of the message, or of a block */
 } mca_coll_solo_where_t;
 
 /** Publishes where this rank's buffers are. */
-void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, const void *send, const void *receive);
+void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, const void *send, const void *receive,
+                              size_t bytes);
 
 /** Waits for what another rank has told. */
 mca_coll_solo_where_t mca_coll_solo_ask_where(mca_coll_solo_module_t *module, int rank, uint64_t seq);

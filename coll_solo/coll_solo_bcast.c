@@ -131,20 +131,27 @@ static int single_copy_in_groups(struct bcast *bcast, uint64_t seq)
 }
 
 /*
- * Each rank tells where its buffer is. The message is cut into as many parts as there are ranks: a rank reads all but
- * the last from the root, and the root writes the last one to each, so that it does its share too. A rank whose buffer
- * has gaps reads all of it; where the root's has, everybody copies.
+ * Each rank tells where its buffer is. The message, which is as long as the root says, is cut into as many parts as
+ * there are ranks: a rank reads all but the last from the root, and the root writes the last one to each, so that it
+ * does its share too. A rank whose buffer has gaps reads all of it; where the root's has, everybody copies.
  */
 static int single_copy(struct bcast *bcast)
 {
     mca_coll_solo_module_t *module = bcast->module;
-    const size_t share = bcast->bytes / (size_t) module->size / 4096 * 4096, rest = bcast->bytes - share;
     const uint64_t seq = ++module->seq;
     mca_coll_solo_where_t where;
-    int rc = bcast->rc;
+    size_t share, rest;
+    int rc;
 
-    mca_coll_solo_tell_where(module, seq, bcast->data->next, bcast->data->next);
+    mca_coll_solo_tell_where(module, seq, bcast->data->next, bcast->data->next, bcast->bytes);
     where = mca_coll_solo_ask_where(module, bcast->root, seq);
+    if (where.bytes > bcast->bytes && OMPI_SUCCESS == bcast->rc) {
+        bcast->rc = MPI_ERR_TRUNCATE;
+    }
+    bcast->bytes = where.bytes;
+    share = bcast->bytes / (size_t) module->size / 4096 * 4096;
+    rest = bcast->bytes - share;
+    rc = bcast->rc;
     if (0 == where.send) {
         mca_coll_solo_finish(module, seq);
         return copy(bcast);
@@ -157,7 +164,7 @@ static int single_copy(struct bcast *bcast)
             const int rank = (module->rank + i) % module->size;
             const mca_coll_solo_where_t other = mca_coll_solo_ask_where(module, rank, seq);
 
-            if (0 != other.receive) {
+            if (0 != other.receive && bcast->bytes <= other.bytes) {
                 rc = mca_coll_solo_write(module, rank, bcast->data->next + rest, other.receive + rest, share);
             }
         }
@@ -177,7 +184,7 @@ int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int 
     struct bcast bcast
         = { .module = module, .data = &data, .bytes = datatype->super.size * (size_t) count, .root = root };
     mca_coll_solo_algorithm_t algorithm;
-    int rc;
+    int rc, opened;
 
     if (0 == bcast.bytes) {
         return OMPI_SUCCESS;
@@ -189,9 +196,9 @@ int mca_coll_solo_bcast(void *buffer, int count, ompi_datatype_t *datatype, int 
     if (SOLO_FALLBACK == algorithm) {
         return fallback->fn.bcast(buffer, count, datatype, root, comm, fallback->module);
     }
-    bcast.rc = mca_coll_solo_data_open(&data, buffer, (size_t) count, datatype, module->rank == root);
+    opened = bcast.rc = mca_coll_solo_data_open(&data, buffer, (size_t) count, datatype, module->rank == root);
     rc = SOLO_COPY == algorithm ? copy(&bcast) : single_copy(&bcast);
-    if (OMPI_SUCCESS == bcast.rc) {
+    if (OMPI_SUCCESS == opened) {
         mca_coll_solo_data_close(&data);
     }
     return rc;

@@ -220,7 +220,7 @@ static int gather_single_copy(const struct blocks *blocks)
     int rc = OMPI_SUCCESS;
 
     if (is_root) {
-        mca_coll_solo_tell_where(module, seq, NULL, all_contiguous(&blocks->receive, module->size));
+        mca_coll_solo_tell_where(module, seq, NULL, all_contiguous(&blocks->receive, module->size), blocks->bytes);
     }
     where = mca_coll_solo_ask_where(module, blocks->root, seq);
     if (0 == where.receive) {
@@ -228,11 +228,13 @@ static int gather_single_copy(const struct blocks *blocks)
         return gather_copy(blocks);
     }
     module->seq = end;
-    if (!is_root) {
+    if (where.bytes < blocks->bytes) {
+        rc = MPI_ERR_TRUNCATE;
+    } else if (!is_root) {
         rc = mca_coll_solo_data_open(&data, blocks->send.buffer, blocks->send.count, blocks->send.datatype, true);
         if (OMPI_SUCCESS == rc) {
             rc = mca_coll_solo_write_data(module, blocks->root, &data,
-                                          where.receive + (uint64_t) module->rank * blocks->bytes, blocks->bytes);
+                                          where.receive + (uint64_t) module->rank * where.bytes, blocks->bytes);
             mca_coll_solo_data_close(&data);
         }
     }
@@ -317,19 +319,21 @@ static int scatter_single_copy(const struct blocks *blocks)
     int rc = OMPI_SUCCESS;
 
     if (is_root) {
-        mca_coll_solo_tell_where(module, seq, all_contiguous(&blocks->send, module->size), NULL);
+        mca_coll_solo_tell_where(module, seq, all_contiguous(&blocks->send, module->size), NULL, blocks->bytes);
     }
     where = mca_coll_solo_ask_where(module, blocks->root, seq);
     if (0 == where.send) {
         mca_coll_solo_finish(module, seq);
         return scatter_copy(blocks);
     }
-    if (!is_root) {
+    if (where.bytes > blocks->bytes) {
+        rc = MPI_ERR_TRUNCATE;
+    } else if (!is_root) {
         rc = mca_coll_solo_data_open(&data, blocks->receive.buffer, blocks->receive.count, blocks->receive.datatype,
                                      false);
         if (OMPI_SUCCESS == rc) {
-            rc = mca_coll_solo_read_data(module, blocks->root, where.send + (uint64_t) module->rank * blocks->bytes,
-                                         &data, blocks->bytes);
+            rc = mca_coll_solo_read_data(module, blocks->root, where.send + (uint64_t) module->rank * where.bytes,
+                                         &data, where.bytes);
             mca_coll_solo_data_close(&data);
         }
     }
@@ -485,7 +489,7 @@ static int all_single_copy(const struct blocks *blocks, bool each)
     int rc;
 
     mca_coll_solo_tell_where(module, seq, all_contiguous(&blocks->send, each ? module->size : 1),
-                             relayed ? all_contiguous(&blocks->receive, module->size) : NULL);
+                             relayed ? all_contiguous(&blocks->receive, module->size) : NULL, blocks->bytes);
     (void) mca_coll_solo_wait_boxes(module, seq);
     for (int rank = 0; rank < module->size; ++rank) {
         direct = direct && 0 != mca_coll_solo_ask_where(module, rank, seq).send;

@@ -188,10 +188,11 @@ int mca_coll_solo_write_data(mca_coll_solo_module_t *module, int rank, mca_coll_
     return mca_coll_solo_write(module, rank, from->next - bytes, to, bytes);
 }
 
-void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, const void *send, const void *receive)
+void mca_coll_solo_tell_where(mca_coll_solo_module_t *module, uint64_t seq, const void *send, const void *receive,
+                              size_t bytes)
 {
     mca_coll_solo_box_t *box = mca_coll_solo_own_box(module, seq);
-    const mca_coll_solo_where_t where = { (uint64_t) (uintptr_t) send, (uint64_t) (uintptr_t) receive };
+    const mca_coll_solo_where_t where = { (uint64_t) (uintptr_t) send, (uint64_t) (uintptr_t) receive, bytes };
 
     memcpy(box->data, &where, sizeof(where));
     mca_coll_solo_publish(box, seq, OMPI_SUCCESS);

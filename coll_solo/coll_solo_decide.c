@@ -117,10 +117,17 @@ static void choose_ring(mca_coll_solo_module_t *module, mca_coll_solo_collective
     memory->ring = is_short ? &memory->small : &memory->large;
 }
 
+static bool has_single_copies(const mca_coll_solo_module_t *module)
+{
+    return module->single_copy && 0 != mca_coll_solo_component.single_copy;
+}
+
+/* What cannot be had is dear. */
 static mca_coll_solo_algorithm_t by_rules(const mca_coll_solo_module_t *module, mca_coll_solo_collective_t collective,
                                           size_t bytes)
 {
-    const int where = module->crowded ? CROWDED : DEAR_PERCENT < module->single_copy_percent ? DEAR : CHEAP;
+    const bool dear = !has_single_copies(module) || DEAR_PERCENT < module->single_copy_percent;
+    const int where = module->crowded ? CROWDED : dear ? DEAR : CHEAP;
     mca_coll_solo_algorithm_t algorithm = SOLO_FALLBACK;
 
     for (const struct rule *rule = rules[collective]; 0 != rule->where; ++rule) {
@@ -154,7 +161,7 @@ int mca_coll_solo_decide(mca_coll_solo_module_t *module, mca_coll_solo_collectiv
     *algorithm = SOLO_AUTO == wanted ? by_rules(module, collective, bytes) : (mca_coll_solo_algorithm_t) wanted;
     if (SOLO_READY != module->state || !fits(module, collective, element)) {
         *algorithm = SOLO_FALLBACK;
-    } else if (SOLO_SINGLE_COPY == *algorithm && (!module->single_copy || 0 == mca_coll_solo_component.single_copy)) {
+    } else if (SOLO_SINGLE_COPY == *algorithm && !has_single_copies(module)) {
         *algorithm = SOLO_REDUCE == collective || SOLO_ALLREDUCE == collective ? SOLO_SLICES : SOLO_COPY;
     }
     choose_ring(module, collective, bytes, *algorithm);

@@ -286,16 +286,21 @@ static int single_copy(const struct reduce *reduce)
                                             .seq = where,
                                             .own = reduce->own,
                                             .result_rank = reduce->root };
-    int rc;
+    const size_t bytes = reduce->count * reduce->element;
+    int rc = OMPI_SUCCESS;
 
-    mca_coll_solo_tell_where(module, where, reduce->own, reduce->rbuf);
+    mca_coll_solo_tell_where(module, where, reduce->own, reduce->rbuf, bytes);
     (void) mca_coll_solo_wait_boxes(module, where);
     if (NULL != reduce->rbuf) {
         reduction.result = reduce->rbuf + offset;
     } else {
         reduction.remote = mca_coll_solo_ask_where(module, reduce->root, where).receive + offset;
     }
-    rc = mca_coll_solo_reduce_range(&reduction, mine);
+    /* A slice of each has another place where lengths differ. */
+    for (int rank = 0; rank < module->size; ++rank) {
+        rc = bytes == mca_coll_solo_ask_where(module, rank, where).bytes ? rc : MPI_ERR_TRUNCATE;
+    }
+    rc = OMPI_SUCCESS == rc ? mca_coll_solo_reduce_range(&reduction, mine) : rc;
     mca_coll_solo_publish(mca_coll_solo_own_box(module, ready), ready, rc);
     if (EVERYBODY == reduce->root) {
         const int other = mca_coll_solo_read_relayed(module, ready, read_slice, &(struct reading){ reduce, where });

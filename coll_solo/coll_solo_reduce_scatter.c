@@ -62,7 +62,7 @@ static int single_copy(const struct reduce_scatter *call)
     };
     int rc;
 
-    mca_coll_solo_tell_where(module, seq, call->own, NULL);
+    mca_coll_solo_tell_where(module, seq, call->own, NULL, call->count * call->element);
     rc = mca_coll_solo_reduce_range(&reduction, (mca_coll_solo_range_t){ first, first + call->count });
     mca_coll_solo_finish(module, seq);
     mca_coll_solo_wait_done(module, seq);

@@ -198,6 +198,9 @@ extern const struct collective collectives[COLLECTIVES];
 /** Whether this MPI has the form. */
 bool form_there(enum form form);
 
+/** Whether component adapt has it in all forms. */
+bool collective_is_adapts(const struct collective *collective);
+
 /** Whether a collective can have a variant: one with an operation goes with an operation. */
 bool collective_suits(const struct collective *collective, const struct variant *variant);
 
@@ -208,6 +211,7 @@ enum { CALL_TEXT = 512 };
 struct side {
     struct layout layout;
     MPI_Datatype type;
+    MPI_Datatype absolute; /* the same at the memory's address; MPI_DATATYPE_NULL: not used */
     int blocks;
     int *counts;     /* [blocks] elements */
     int *places;     /* [blocks] extents */
@@ -244,6 +248,9 @@ void call_on(struct call *c, MPI_Comm comm);
 
 /** Makes types, operation and guarded buffers, fills them, and starts the call; it ends here where it blocks. */
 void call_start(struct call *c);
+
+/** From now on types and operations are freed before a persistent call that is ADAPT's starts. */
+void call_free_types_early(void);
 
 /** Waits for it. */
 void call_wait(struct call *c);
@@ -323,6 +330,9 @@ struct known_fault {
 
 extern struct known_fault known_faults[];
 extern const size_t known_fault_count;
+
+/** Whether a call is not for MPI_BOTTOM: all ranks say the same. */
+bool known_fault_of_addresses(const struct call *c);
 
 /** Whether a call is to be left out; counts it. */
 bool known_fault_concerns(const struct call *c, enum mover mover);

@@ -227,6 +227,24 @@ static unsigned char *side_word(const struct side *side, unsigned char *bytes, i
     return bytes - side->first + side->places[block] * side->layout.extent + item.place;
 }
 
+/*
+ * One side in eight is given by MPI_BOTTOM and a type with the buffer's address in it, on some ranks. Not for an
+ * operation, which is given elements and their type.
+ */
+static bool side_is_absolute(const struct call *c, int s)
+{
+    return !is_reduction(c) && !known_fault_of_addresses(c)
+           && 0 == check_mixed(c->key, (uint64_t) c->rank, (uint64_t) s, 1) % 8;
+}
+
+static void side_make_absolute(struct side *side)
+{
+    const MPI_Aint address = (MPI_Aint) side_pointer(side);
+
+    MPI_Type_create_hindexed_block(1, 1, &address, side->type, &side->absolute);
+    MPI_Type_commit(&side->absolute);
+}
+
 static void side_open(struct call *c, int s)
 {
     struct side *side = &c->sides[s];
@@ -252,6 +270,10 @@ static void side_open(struct call *c, int s)
     side_place(c, s);
     side_measure(side, c->variant->whole);
     side->memory = guarded_alloc(side->span, c->rank);
+    side->absolute = MPI_DATATYPE_NULL;
+    if (side_is_absolute(c, s)) {
+        side_make_absolute(side);
+    }
     side->image = malloc(side->span + 1);
     if (NULL == side->image) {
         no_memory();
@@ -295,7 +317,9 @@ static struct argument side_argument(const struct call *c, int s)
     if (side_ignored(c, s)) {
         return (struct argument){ 0 == c->key % 2 ? NULL : side_pointer(side), -1, NULL, NULL, MPI_DATATYPE_NULL };
     }
-    return (struct argument){ side_pointer(side), side->counts[0], side->counts, side->places, side->type };
+    return MPI_DATATYPE_NULL == side->absolute
+               ? (struct argument){ side_pointer(side), side->counts[0], side->counts, side->places, side->type }
+               : (struct argument){ MPI_BOTTOM, side->counts[0], side->counts, side->places, side->absolute };
 }
 
 /* ---- what is in them before and after ---- */
@@ -500,8 +524,24 @@ static void free_types(struct call *c)
 {
     for (int s = 0; s < SIDES; ++s) {
         layout_type_free(&c->sides[s].layout, &c->sides[s].type);
+        if (MPI_DATATYPE_NULL != c->sides[s].absolute) {
+            MPI_Type_free(&c->sides[s].absolute);
+        }
     }
     variant_op_free(c->variant, &c->op);
+}
+
+static bool types_go_early;
+
+void call_free_types_early(void)
+{
+    types_go_early = true;
+}
+
+/* MPI lets the caller free them while the call is under way; libnbc crashes over persistent calls. */
+static bool may_free_types(const struct call *c)
+{
+    return PERSISTENT != c->form || (types_go_early && 1 < c->size && collective_is_adapts(c->collective));
 }
 
 void call_start(struct call *c)
@@ -516,8 +556,7 @@ void call_start(struct call *c)
     }
     call_fill(c);
     call_expect_code(c, "the call", c->collective->start(c, &c->sides[INPUT].argument, &c->sides[OUTPUT].argument));
-    /* MPI lets the caller free them while the call is under way; libnbc crashes on persistent ones that are not. */
-    if (PERSISTENT != c->form) {
+    if (may_free_types(c)) {
         free_types(c);
     }
     if (PERSISTENT == c->form && MPI_REQUEST_NULL != c->request) {

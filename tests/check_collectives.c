@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <mpi-ext.h>
+#include <string.h>
 
 const char *const form_names[FORMS] = { "blocking", "nonblocking", "persistent" };
 
@@ -142,6 +143,17 @@ const struct collective collectives[COLLECTIVES] = {
     { "scan", { false, false }, NEITHER, true, EVEN, UP_TO, scan },
     { "exscan", { false, false }, NEITHER, true, EVEN, BEFORE, exscan },
 };
+
+bool collective_is_adapts(const struct collective *collective)
+{
+    static const char *const names[] = { "barrier", "bcast", "reduce", "allreduce" };
+    size_t i = 0;
+
+    while (i < CHECK_COUNT(names) && 0 != strcmp(names[i], collective->name)) {
+        ++i;
+    }
+    return i < CHECK_COUNT(names);
+}
 
 bool collective_suits(const struct collective *collective, const struct variant *variant)
 {

@@ -40,15 +40,27 @@ static bool ialltoallv_in_place(const struct call *c)
     return is(c, "alltoallv") && BLOCKING != c->form && c->in_place;
 }
 
+static bool is_over_cm(void)
+{
+    const char *pml = getenv("OMPI_MCA_pml");
+
+    return NULL != pml && 0 == strcmp("cm", pml);
+}
+
 /* mtl_ofi and its siblings send what has no gaps from the address of a persistent request, which is not where the data
  * of such a type begins. coll_base_alltoallv.c makes such requests. */
 static bool alltoallv_begins_at_address(const struct call *c)
 {
     const enum layout_name input = c->variant->layouts[INPUT];
-    const char *pml = getenv("OMPI_MCA_pml");
 
-    return is(c, "alltoallv") && BLOCKING == c->form && !c->in_place && NULL != pml && 0 == strcmp("cm", pml)
+    return is(c, "alltoallv") && BLOCKING == c->form && !c->in_place && is_over_cm()
            && (by_rank(input) || BYTE_GAPS == input || WHOLE_ROW == input);
+}
+
+/* The last two, where an address is in the type. */
+bool known_fault_of_addresses(const struct call *c)
+{
+    return BLOCKING == c->form && ((is(c, "alltoall") && 12 <= c->size) || (is(c, "alltoallv") && is_over_cm()));
 }
 
 /* op_avx_functions.c adds with saturation. */

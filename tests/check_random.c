@@ -219,13 +219,7 @@ void check_draw_call(struct call *c, uint64_t *state, int size, long segment)
  */
 static bool may_be_freed(const struct player *player, int comm, const struct call *c)
 {
-    static const char *const names[] = { "barrier", "bcast", "reduce", "allreduce" };
-    size_t i = 0;
-
-    while (i < CHECK_COUNT(names) && 0 != strcmp(names[i], c->collective->name)) {
-        ++i;
-    }
-    return i < CHECK_COUNT(names) && NONBLOCKING == c->form && player->comms[comm].count == player->size;
+    return collective_is_adapts(c->collective) && NONBLOCKING == c->form && player->comms[comm].count == player->size;
 }
 
 /* The same on all ranks, also on those that have no part in it. */

@@ -11,8 +11,9 @@
  *   mpi_check --rounds 1000       random sequences on random communicators (--spawn: with spawned ranks); with --calls,
  *                                 after the calls that are drawn
  *   mpi_check --rounds 1000 --free-early
- *                                 in which communicators are freed while calls on them are under way; MPI allows that,
- *                                 but coll/libnbc crashes
+ *                                 in which communicators are freed while calls on them are under way; with --adapt also
+ *                                 types and operations before its persistent calls start; MPI allows that, but
+ *                                 coll/libnbc crashes
  *   mpi_check --threads 4         each of 4 threads makes all calls on a communicator of its own, for --rounds
  *   mpi_check --defaults          leaves the component's parameters alone
  *   mpi_check --known             lists the faults of Open MPI 4.1.4 that it steps around
@@ -345,6 +346,9 @@ int main(int argc, char **argv)
         rounds = USUAL_ROUNDS;
     } else if (0 == calls && 0 == rounds) {
         calls = USUAL_CALLS;
+    }
+    if (free_early && adapt) {
+        call_free_types_early();
     }
     settings_init();
     MPI_Init_thread(&argc, &argv, 0 < threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);

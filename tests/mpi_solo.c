@@ -3,7 +3,7 @@
  * What a component may do to a node that keeps its ranks together by flags in shared memory: hold up messages, leave
  * files and mappings behind. Passes with any correct MPI on one node; mpi_check --solo asks for right
  * results of all kinds. What is done to a rank with --no-files, --no-space and --untraceable is for the tests of
- * messages.
+ * messages; --unequal is for single copies.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "mpi_test.h"
@@ -18,6 +18,7 @@ static long no_files = -1;
 static long no_space = -1;
 static long strangers = 0;
 static long untraceable = -1;
+static long unequal = -1;
 static long forever = 0;
 
 /* ---- a few calls on a communicator ---- */
@@ -252,6 +253,90 @@ static void leave_strangers_alone(void)
     fclose(file);
 }
 
+/* Collectives with a root; all ranks name INTS for a block, but one, which names more or less. */
+enum { BCAST, GATHER, SCATTER, REDUCE };
+enum { ROOT = 1, INTS = 300000, MORE = INTS + 50000, LESS = INTS - 50000, UNTOUCHED = 0x5a5a5a5a };
+
+static const struct unequal {
+    const char *name;
+    int collective, odd; /* what the one rank names */
+    bool fits;
+} unequal_calls[] = {
+    { "a bcast that one rank has no room for", BCAST, LESS, false },
+    { "a bcast that one rank has more room for", BCAST, MORE, true },
+    { "a gather of more than the root has room for", GATHER, MORE, false },
+    { "a gather of less than the root has room for", GATHER, LESS, true },
+    { "a scatter that one rank has no room for", SCATTER, LESS, false },
+    { "a scatter that one rank has more room for", SCATTER, MORE, true },
+    { "a reduce of more than the root has room for", REDUCE, MORE, false },
+    { "a reduce of less than the root has room for", REDUCE, LESS, false },
+};
+
+static int call_unequal(const struct unequal *call, int count, const int *data, int *result)
+{
+    switch (call->collective) {
+    case BCAST:
+        return MPI_Bcast(result, count, MPI_INT, ROOT, MPI_COMM_WORLD);
+    case GATHER:
+        return MPI_Gather(data, count, MPI_INT, result, INTS, MPI_INT, ROOT, MPI_COMM_WORLD);
+    case SCATTER:
+        return MPI_Scatter(data, INTS, MPI_INT, result, count, MPI_INT, ROOT, MPI_COMM_WORLD);
+    default:
+        return MPI_Reduce(data, result, count, MPI_INT, MPI_SUM, ROOT, MPI_COMM_WORLD);
+    }
+}
+
+/* Int i of the result of a call that fits. */
+static int expected_of(const struct unequal *call, int i)
+{
+    const int sent = GATHER == call->collective && unequal == i / INTS ? call->odd : INTS;
+
+    if (GATHER == call->collective) {
+        return ROOT == t.rank && i < t.size * INTS && i % INTS < sent ? number_of(i / INTS, i % INTS) : UNTOUCHED;
+    }
+    return i >= INTS ? UNTOUCHED : number_of(ROOT, i + (SCATTER == call->collective ? t.rank * INTS : 0));
+}
+
+/*
+ * Where it does not fit, there is an error, and nothing is written behind what a rank has named. Where there is more
+ * room than is sent, which MPI does not allow, but programs have, all that was sent is there, and nothing else.
+ */
+static void lengths_differ(void)
+{
+    const int room = t.size * MORE;
+    int *data = t_alloc((size_t) room * sizeof(int)), *result = t_alloc((size_t) room * sizeof(int));
+
+    for (size_t k = 0; k < sizeof(unequal_calls) / sizeof(unequal_calls[0]); ++k) {
+        const struct unequal *call = &unequal_calls[k];
+        const bool gathers = GATHER == call->collective;
+        const int count = unequal == t.rank ? call->odd : INTS,
+                  named = !gathers         ? count
+                          : ROOT == t.rank ? t.size * INTS
+                                           : 0,
+                  hears = gathers || REDUCE == call->collective ? ROOT : (int) unequal;
+        int rc, i = 0;
+
+        for (int j = 0; j < room; ++j) {
+            data[j] = number_of(t.rank, j);
+            result[j] = BCAST == call->collective && ROOT == t.rank && j < INTS ? data[j] : UNTOUCHED;
+        }
+        rc = call_unequal(call, count, data, result);
+        if (call->fits) {
+            t_expect(MPI_SUCCESS == rc, "%s gives %d", call->name, rc);
+        } else {
+            t_expect(hears != t.rank || MPI_ERR_TRUNCATE == rc, "%s gives %d", call->name, rc);
+            i = named;
+        }
+        while (i < room && (call->fits ? expected_of(call, i) : UNTOUCHED) == result[i]) {
+            ++i;
+        }
+        t_expect(i == room, "%s: int %d is wrong", call->name, i);
+    }
+    t_free(data);
+    t_free(result);
+    use(MPI_COMM_WORLD, INTS);
+}
+
 /* For who wants to kill it: as soon as all ranks have used their shared memory, it says so. */
 static void run_forever(void)
 {
@@ -268,10 +353,13 @@ static void run_forever(void)
 
 int main(int argc, char **argv)
 {
-    static const struct t_option options[]
-        = { { "--communicators", true, &communicators }, { "--no-files", true, &no_files },
-            { "--no-space", true, &no_space },           { "--untraceable", true, &untraceable },
-            { "--strangers", false, &strangers },        { "--forever", false, &forever } };
+    static const struct t_option options[] = { { "--communicators", true, &communicators },
+                                               { "--no-files", true, &no_files },
+                                               { "--no-space", true, &no_space },
+                                               { "--untraceable", true, &untraceable },
+                                               { "--strangers", false, &strangers },
+                                               { "--unequal", true, &unequal },
+                                               { "--forever", false, &forever } };
     static const struct t_behaviour behaviours[] = {
         { "messages of 3 MB and a bit", large_messages, 0 },
         { "a rank in a barrier takes part in messages", progress_while_waiting, 0 },
@@ -288,6 +376,10 @@ int main(int argc, char **argv)
     }
     if (strangers) {
         t_run(&(const struct t_behaviour){ "files of other processes are left alone", leave_strangers_alone, 0 }, 1);
+        return t_finish("MPI_Finalize returns");
+    }
+    if (0 <= unequal) {
+        t_run(&(const struct t_behaviour){ "nothing is written behind what a rank has named", lengths_differ, 0 }, 1);
         return t_finish("MPI_Finalize returns");
     }
     t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));

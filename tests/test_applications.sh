@@ -225,8 +225,16 @@ training_tells_of_wrong_gradients() {
         END { exit !(right && wrong) }' "$tmp/out"
 }
 
+training_moves_threads() {          # in each step of each mode, also in the one that is not timed
+    seats_library "$tmp/seats.so" && job han_training 4 -x LD_PRELOAD="$tmp/seats.so" -- --networks resnet110 --batch 1 &&
+        seats_are_changed 4 18 18 "$tmp/err" && mv "$tmp/err" "$tmp/first" &&
+        job han_training 4 -x LD_PRELOAD="$tmp/seats.so" -- --networks resnet110 --batch 1 --seed 1 &&
+        seats_are_changed 4 18 18 "$tmp/err" && seats_differ "$tmp/first" "$tmp/err"
+}
+
 t_check 'han_training has the networks as they are published' training_has_the_published_networks
 t_check 'han_training gives all ranks the means of all gradients, fused or not, in each mode' training_gives_means
+t_check 'han_training puts communication threads that share cores on other ones, by a lot with a seed' training_moves_threads
 if make_counted_reductions; then
     t_check 'han_training reduces a buffer by as many calls, and as many at once, as it is told' training_reduces_in_segments
     t_check 'han_training tells of a segment that is left out' training_tells_of_wrong_gradients

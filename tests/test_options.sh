@@ -60,7 +60,7 @@ bench/han_bench     |  | --collective bcst;bcst;bcast,bcst;reduce,bcast,bcast
 bench/han_bench     | ibcast | --segments 0;--pipeline x;--sizes 4M --pipeline 8
 bench/han_bench     | bcast | --sizes x;--sizes 8,x;--sizes 0;--sizes 8:;--offset x;--offset -1;--max-time x;--max-time 0;--calls -1;--calls x;--calls 1,;--noise x;--noise 0,51;--noise 5x;--segments x;--segments 0;--pipeline x;--prefer ,;--rate fast;--bucket 5x;-i 0;-i x;-x y;-m x;--range 8:;-M x;-r x;reduce;-q
 bench/han_asp       |  | --vertices 0;--vertices x;--vertices 512M;--rows 0;--rows x;--iterations 0;--type double;--repetitions 0;--repetitions 1001;--seed -1;--seed x;--fast
-bench/han_training  |  | --networks lenet;--networks ,;--fusion 0;--fusion x;--fusion 2G;--modes fast;--modes segments=0;--modes segment=3;--in-flight 0;--in-flight 4097;--batch 0;--flops fast;--flops 0;--steps 0;--steps 1001;--fast
+bench/han_training  |  | --networks lenet;--networks ,;--fusion 0;--fusion x;--fusion 2G;--modes fast;--modes segments=0;--modes segment=3;--in-flight 0;--in-flight 4097;--batch 0;--flops fast;--flops 0;--steps 0;--steps 1001;--seed -1;--seed x;--fast
 bench/beside        |  | --prefer solo;--prefer a,b,c;--bytes 0;--bytes x;--bytes 2000M;--late -1;--late x;--repetitions 0;--repetitions x;--max-slower x;--max-slower 0;--fast
 bench/han_choices   |  | --machine;--fast;x
 bench/copy_rates    |  | 0;x;64X;--fast

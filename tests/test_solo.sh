@@ -46,6 +46,8 @@ said() {                            # said TIMES PATTERN
 # Shared memory from the first call on.
 readonly SOLO=(--mca coll_solo_start 0)
 readonly SHORT=(--communicators 30)
+readonly SINGLE=(--mca coll_solo_bcast_algorithm single_copy --mca coll_solo_gather_algorithm single_copy
+    --mca coll_solo_scatter_algorithm single_copy --mca coll_solo_reduce_algorithm single_copy)
 
 # ---------------------------------------------------------------- used or not
 
@@ -106,6 +108,11 @@ test_crosses() {                    # test_crosses BYTES COLLECTIVE SIZE
     [[ $crossed == "$1" ]]
 }
 
+test_unequal() {                    # test_unequal RANK OPTION...: that names another length than the others
+    run 4 "${SOLO[@]}" --mca coll_solo_verbose 1 "${SINGLE[@]}" "${@:2}" "$build/tests/mpi_solo" --unequal "$1" && all_right &&
+        [[ $(bytes_moved single) == [1-9]* ]]
+}
+
 # With a core each, broadcasts of 1 MB go by single copy where that is cheap, else through shared memory.
 test_price() {
     run 2 "${SOLO[@]}" --mca coll_solo_verbose 1 "$build/bench/han_bench" bcast --calls 1 --sizes 1M -i 3 -x 0 || return 1
@@ -117,6 +124,12 @@ test_price() {
     else
         [[ -n $price && $(bytes_moved single) == 0 && $(bytes_moved shared) == $((2 * bytes)) ]]
     fi
+}
+
+# Two ranks with a core each would reduce slices where single copies are cheap.
+test_dear() {
+    run 2 "${SOLO[@]}" --mca coll_solo_single_copy off --mca coll_solo_verbose 2 "$build/bench/han_bench" allreduce --calls 1 \
+        --sizes 64K -i 3 -x 0 && grep -q 'allreduce, 65536 bytes: copy$' "$tmp/err" && said 0 'allreduce, 65536 bytes: slices$'
 }
 
 # ---------------------------------------------------------------- without memory
@@ -339,8 +352,16 @@ t_check "4 MB allreduce, 4 ranks: each rank reads 3/4 of its slice's operands an
     test_moves 4 $((3 * 4 * (3 + 3) * (1 << 20))) 0 allreduce --mca coll_solo_allreduce_algorithm single_copy
 t_check "4 MB bcast, 4 ranks, without single copy: into shared memory, and out of it for each receiver" \
     test_moves 4 0 $((12 << 22)) bcast --mca coll_solo_single_copy off
+t_check "where a rank names another length, single copies write nothing behind a buffer" test_unequal 3
+binding=(--bind-to socket:overload-allowed)
+for odd in 0 2 3; do                # who leads the group that the root is not in, who follows there, and who is in the root's
+    t_check "the same with two groups, rank $odd" test_unequal $odd --mca hwloc_base_topo_file "$HERE/two_sockets.xml" \
+        --map-by socket
+done
+binding=(--bind-to none)
 if (($(nproc) > 1)); then
     t_check "what single copies cost is measured, and decides" test_price
+    t_check "where there are none, they are dear" test_dear
 else
     t_skip "what single copies cost is measured, and decides" "one core"
 fi
