@@ -112,6 +112,9 @@ void mca_coll_han_nodes_finalize(void);
  */
 int mca_coll_han_sockets_find(ompi_communicator_t *comm, const int *members, int count, int *socket_of);
 
+/** Forgets where processes are. */
+void mca_coll_han_sockets_finalize(void);
+
 /** The tables of rules, in the order in which they are asked; an index of arrays. */
 typedef enum { HAN_TABLE_FILE, HAN_TABLE_BUILTIN, HAN_TABLE_COUNT } mca_coll_han_table_id_t;
 
@@ -152,7 +155,7 @@ typedef struct mca_coll_han_tree_t {
 typedef enum {
     HAN_LEVELS_UNMADE,
     HAN_LEVELS_MADE,
-    HAN_LEVELS_REFUSED_TO_RULES, /**< too many ids are in use */
+    HAN_LEVELS_REFUSED_TO_RULES, /**< too many ids are in use, for the time being */
     HAN_LEVELS_REFUSED           /**< there are no ids left */
 } mca_coll_han_levels_state_t;
 
@@ -175,10 +178,11 @@ typedef struct han_module_t {
     const struct mca_coll_han_tune_t *tune;
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
-    bool asking; /**< a fallback works for HAN itself: what it calls on the communicator goes to the fallbacks, too */
+    bool asking; /**< a fallback works for HAN itself: blocking calls on the communicator are its own, and go there, too */
     bool topology_made;
     mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
     size_t levels_wanted; /**< calls so far that would go by them, and KiB of their messages; see coll_han_start */
+    size_t levels_again;  /**< where rules were refused: how many, when ids are looked for once more */
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
     mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;

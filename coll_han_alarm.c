@@ -52,15 +52,14 @@ int mca_coll_han_alarm_note(han_module_t *module, int before, int rc)
     return rc;
 }
 
-/* All that have come. */
+/* All that have come. Each look takes as long as there are ranks: ob1 looks at the messages of each. */
 static void collect(han_module_t *module)
 {
     const int tag = coll_tag(COLL_TAGS_ALARM);
     ompi_status_public_t status;
     int there = 0;
 
-    /* A look that finds nothing lets in what is on its way: alarms may be behind what went through shared memory. */
-    (void) MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, tag, module->comm, &there, &status));
+    opal_progress(); /* lets in what is on its way: alarms may be behind what went through shared memory */
     while (OMPI_SUCCESS == MCA_PML_CALL(iprobe(MPI_ANY_SOURCE, tag, module->comm, &there, &status)) && there) {
         struct message message;
         alarm_t *alarm;

@@ -278,7 +278,8 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
         }
         return OMPI_SUCCESS;
     }
-    if (module->asking) {
+    /* What does not block is MPI_Comm_idup's, which goes on while MPI waits, on each rank in another call. */
+    if (module->asking && HAN_BLOCKING == args->form) {
         return HAN_TO_FALLBACK;
     }
     rc = decide(module, args, bytes / (size_t) size, &params);

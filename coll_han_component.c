@@ -247,6 +247,7 @@ static int han_close(void)
     opal_output_close(mca_coll_han_component.output);
     mca_coll_han_component.output = 0;
     mca_coll_han_nodes_finalize();
+    mca_coll_han_sockets_finalize();
     mca_coll_han_table_close();
     return OMPI_SUCCESS;
 }

@@ -134,6 +134,7 @@ static int module_disable(mca_coll_base_module_t *base, ompi_communicator_t *com
         level_free(&module->levels[level]);
     }
     module->levels_state = HAN_LEVELS_UNMADE;
+    module->levels_again = 0;
     return OMPI_SUCCESS;
 }
 
@@ -301,16 +302,17 @@ static int find_sockets(han_module_t *module)
 static int find_topology(han_module_t *module, bool exchange)
 {
     const int size = ompi_comm_size(module->comm);
+    const bool asking = module->asking;
     int *node_of, node_count, rc;
 
     node_of = malloc((size_t) size * sizeof(int));
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    module->asking = true;
+    module->asking = asking || exchange;
     rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->fallbacks[HAN_ALLGATHER][HAN_BLOCKING] : NULL,
                                  node_of, &node_count);
-    module->asking = false;
+    module->asking = asking;
     if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -548,6 +550,7 @@ static int levels(han_module_t *module, bool at_once)
     }
     if (!agree_on_ids(module, at_once ? few : mca_pml.pml_max_contextid - few)) {
         module->levels_state = at_once ? HAN_LEVELS_REFUSED : HAN_LEVELS_REFUSED_TO_RULES;
+        module->levels_again = 2 * module->levels_wanted;
         return OMPI_SUCCESS;
     }
     rc = make_levels(module);
@@ -558,16 +561,15 @@ static int levels(han_module_t *module, bool at_once)
     return rc;
 }
 
-/* Whether there is an answer for who asks: what rules were refused the user may have. */
-static bool levels_tried(const han_module_t *module, bool at_once)
+/* Whether there is an answer: what rules were refused they may have later, and the user at once. */
+static bool levels_tried(const han_module_t *module)
 {
-    return HAN_LEVELS_UNMADE != module->levels_state
-           && !(at_once && HAN_LEVELS_REFUSED_TO_RULES == module->levels_state);
+    return HAN_LEVELS_MADE == module->levels_state || HAN_LEVELS_REFUSED == module->levels_state;
 }
 
 int mca_coll_han_module_levels(han_module_t *module)
 {
-    const int rc = levels_tried(module, true) ? OMPI_SUCCESS : levels(module, true);
+    const int rc = levels_tried(module) ? OMPI_SUCCESS : levels(module, true);
 
     return OMPI_SUCCESS == rc && HAN_LEVELS_MADE != module->levels_state ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
 }
@@ -576,9 +578,11 @@ int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at
 {
     int rc = OMPI_SUCCESS;
 
-    if (!levels_tried(module, at_once)) {
+    if (!levels_tried(module)) {
         module->levels_wanted += 1 + bytes / 1024;
-        if (at_once || module->levels_wanted > (size_t) mca_coll_han_component.start) {
+        if (at_once
+            || (module->levels_wanted > (size_t) mca_coll_han_component.start
+                && module->levels_wanted >= module->levels_again)) {
             rc = levels(module, at_once);
         }
     }

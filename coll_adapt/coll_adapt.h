@@ -326,13 +326,21 @@ int mca_coll_adapt_op_call(mca_coll_adapt_event_module_t *module, const mca_coll
  */
 void mca_coll_adapt_request_construct(ompi_request_t *request);
 
-/** A request that begins, or begins anew: from here on the user may wait for it. */
-static inline void mca_coll_adapt_request_activate(ompi_request_t *request)
+/**
+ * A request that begins, or begins anew: from here on the user may wait for it.
+ *
+ * @returns false where it is under way, and nothing has been done: MPI_Start does not look
+ */
+static inline bool mca_coll_adapt_request_activate(ompi_request_t *request)
 {
+    if (OMPI_REQUEST_ACTIVE == request->req_state) {
+        return false;
+    }
     mca_coll_adapt_copies_collect();
     request->req_complete = REQUEST_PENDING;
     request->req_state = OMPI_REQUEST_ACTIVE;
     request->req_status.MPI_ERROR = OMPI_SUCCESS;
+    return true;
 }
 
 /**

@@ -198,8 +198,10 @@ bool mca_coll_adapt_send_copy(const mca_coll_adapt_data_t *message, int peer, in
     struct copy *copy;
     int sent;
 
+    /* Open MPI counts communicators over several jobs in MPI_Finalize: no message may keep one that has been freed. */
     if ((ADAPT_SENDER_CALL == sender && TAKEN_AT_ONCE >= bytes) || copies.longest < bytes || 0 == copies.longest
-        || !is_here(comm, peer) || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
+        || OMPI_COMM_IS_DYNAMIC(comm) || !is_here(comm, peer)
+        || !opal_datatype_is_contiguous_memory_layout(type, (int32_t) message->count)) {
         return false;
     }
     if (ADAPT_SENDER_EVENT != sender) {

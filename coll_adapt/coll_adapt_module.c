@@ -2,6 +2,7 @@
 #include "coll_adapt.h"
 
 #include "common/coll_end.h"
+#include "common/coll_pml.h"
 #include "common/coll_settle.h"
 
 /* mca_coll_adapt_comm_query() has made all of it. */
@@ -41,7 +42,7 @@ mca_coll_base_module_t *mca_coll_adapt_comm_query(ompi_communicator_t *comm, int
         return NULL;
     }
     *priority = mca_coll_adapt_component.priority;
-    if (0 > *priority || !coll_tags_fit()) {
+    if (0 > *priority || !coll_tags_fit() || coll_pml_may_lose_completions()) {
         return NULL;
     }
     module = OBJ_NEW(mca_coll_adapt_event_module_t);

@@ -301,7 +301,9 @@ static void op_start(mca_coll_adapt_op_t *first);
 static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; ++i) {
-        mca_coll_adapt_request_activate(requests[i]);
+        if (!mca_coll_adapt_request_activate(requests[i])) {
+            return MPI_ERR_REQUEST;
+        }
         op_start((mca_coll_adapt_op_t *) requests[i]);
     }
     return OMPI_SUCCESS;
@@ -341,7 +343,7 @@ int mca_coll_adapt_request_run(ompi_request_t *own, mca_coll_adapt_tags_t *tags,
         *request = own;
     }
     if (ADAPT_PERSISTENT != form) {
-        mca_coll_adapt_request_activate(own);
+        (void) mca_coll_adapt_request_activate(own);
     }
     mca_coll_adapt_tags_hold(tags, space, begin);
     return ADAPT_BLOCKING == form ? coll_wait(&own, MPI_STATUS_IGNORE) : OMPI_SUCCESS;

@@ -202,11 +202,9 @@ static int start(position action, const mca_coll_adapt_data_t *data, bool many, 
 enum { FEW = 8 };
 
 struct messages {
-    ompi_status_public_t *statuses; /* one block of memory with the other two arrays */
-    ompi_request_t **requests;
+    ompi_request_t **requests; /* one block of memory with the other array */
     position *actions;
     int count;
-    ompi_status_public_t few_statuses[FEW];
     ompi_request_t *few_requests[FEW];
     position few_actions[FEW];
 };
@@ -216,45 +214,36 @@ static bool messages_make(struct messages *messages, int most)
     const size_t room = (size_t) most;
 
     if (FEW >= most) {
-        messages->statuses = messages->few_statuses;
         messages->requests = messages->few_requests;
         messages->actions = messages->few_actions;
         return true;
     }
-    messages->statuses
-        = malloc(room * (sizeof(*messages->statuses) + sizeof(*messages->requests) + sizeof(*messages->actions)));
-    if (NULL == messages->statuses) {
+    messages->requests = malloc(room * (sizeof(*messages->requests) + sizeof(*messages->actions)));
+    if (NULL == messages->requests) {
         return false;
     }
-    messages->requests = (void *) (messages->statuses + room);
     messages->actions = (void *) (messages->requests + room);
     return true;
 }
 
 static void messages_free(struct messages *messages)
 {
-    if (messages->few_statuses != messages->statuses) {
-        free(messages->statuses);
+    if (messages->few_requests != messages->requests) {
+        free(messages->requests);
     }
 }
 
-/* Waits for them; where one fails, also for those that wait_all leaves. Returns the first error: rc, or that of a
- * message, which for a persistent request stands in its status alone.
+/*
+ * Waits for each. Not for all at once: with threads ompi_request_wait_all() never returns where one has failed before
+ * it is called (Open MPI 4.1.4). Returns the first error: rc, or that of a message.
  */
 static int messages_wait(struct messages *messages, int rc)
 {
-    (void) ompi_request_wait_all((size_t) messages->count, messages->requests, messages->statuses);
     for (int i = 0; i < messages->count; ++i) {
-        ompi_status_public_t *status = &messages->statuses[i];
-        int own = status->MPI_ERROR;
+        ompi_status_public_t status;
+        const int own = coll_wait(&messages->requests[i], &status);
 
-        if (MPI_ERR_PENDING == own) {
-            own = coll_wait(&messages->requests[i], status);
-        }
-        rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, status) : rc;
-        if (MPI_REQUEST_NULL != messages->requests[i]) {
-            ompi_request_free(&messages->requests[i]);
-        }
+        rc = OMPI_SUCCESS == rc ? result_of(messages->actions[i], own, &status) : rc;
     }
     return rc;
 }
@@ -545,7 +534,9 @@ static void performance_start(performance_t *self)
 static int request_start(size_t count, ompi_request_t **requests)
 {
     for (size_t i = 0; i < count; ++i) {
-        mca_coll_adapt_request_activate(requests[i]);
+        if (!mca_coll_adapt_request_activate(requests[i])) {
+            return MPI_ERR_REQUEST;
+        }
         performance_start((performance_t *) requests[i]);
     }
     return OMPI_SUCCESS;

@@ -181,6 +181,9 @@ bool mca_coll_solo_crowded(const mca_coll_solo_memory_t *memory, int size);
 /** On rank 0: finds the groups, and writes them into the shared memory. */
 void mca_coll_solo_groups_find(mca_coll_solo_module_t *module);
 
+/** Forgets where processes are. */
+void mca_coll_solo_groups_close(void);
+
 /** On every rank, when they are there: the module's maps. @returns OMPI_SUCCESS or SOLO_NO_MEMORY */
 int mca_coll_solo_groups_make(mca_coll_solo_module_t *module);
 

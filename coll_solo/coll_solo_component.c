@@ -135,5 +135,6 @@ static int solo_close(void)
 {
     opal_output_close(mca_coll_solo_component.output);
     mca_coll_solo_component.output = 0;
+    mca_coll_solo_groups_close();
     return OMPI_SUCCESS;
 }

@@ -12,9 +12,15 @@
 
 #include "common/coll_places.h"
 
+static coll_places_t places = { .lock = OPAL_MUTEX_STATIC_INIT };
+
+void mca_coll_solo_groups_close(void)
+{
+    coll_places_close(&places);
+}
+
 void mca_coll_solo_groups_find(mca_coll_solo_module_t *module)
 {
-    static const opal_hwloc_locality_t kinds[] = { OPAL_PROC_ON_SOCKET, OPAL_PROC_ON_NUMA, OPAL_PROC_ON_L3CACHE };
     int *ranks = malloc(2 * (size_t) module->size * sizeof(int));
     int groups = 1;
 
@@ -22,8 +28,7 @@ void mca_coll_solo_groups_find(mca_coll_solo_module_t *module)
         ranks[i] = i;
     }
     if (NULL != ranks) {
-        groups = coll_places_find(module->comm, ranks, module->size, kinds, sizeof(kinds) / sizeof(kinds[0]),
-                                  ranks + module->size);
+        groups = coll_places_find(&places, module->comm, ranks, module->size, COLL_PLACES_KINDS, ranks + module->size);
     }
     for (int i = 0; i < module->size; ++i) {
         mca_coll_solo_area(&module->memory, i)->group = 1 < groups ? ranks[module->size + i] : 0;

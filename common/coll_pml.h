@@ -10,11 +10,27 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/pml/base/base.h"
+#include "opal/threads/thread_usage.h"
+
+static inline bool coll_pml_is(const char *name)
+{
+    return 0 == strcmp(name, mca_pml_base_selected_component.pmlm_version.mca_component_name);
+}
 
 /** Whether ob1 sends the messages, over btls. */
 static inline bool coll_pml_is_ob1(void)
 {
-    return 0 == strcmp("ob1", mca_pml_base_selected_component.pmlm_version.mca_component_name);
+    return coll_pml_is("ob1");
+}
+
+/**
+ * Whether nobody may be told that a message is through. With threads the ucx of Open MPI 4.1 looks whether a persistent
+ * request that it starts is complete, and then writes to whom it belongs, while another thread completes it, and reads
+ * that: without a lock.
+ */
+static inline bool coll_pml_may_lose_completions(void)
+{
+    return opal_using_threads() && coll_pml_is("ucx");
 }
 
 /**

@@ -195,10 +195,13 @@ static inline uint32_t coll_settle_number(const mca_base_component_t *component,
     return number;
 }
 
-/* Whether mpirun was given one program, whose processes on a node have been started alike. */
+/*
+ * Whether mpirun was given one program, whose processes on a node have been started alike. Slurm does not tell; there
+ * all have one environment, and to look at every process of a large job would take a second of each component.
+ */
 static inline bool coll_settle_one_program(const mca_base_component_t *component)
 {
-    return 1 == coll_settle_number(component, OPAL_PROC_MY_NAME.jobid, OPAL_PMIX_JOB_NUM_APPS);
+    return 1 >= coll_settle_number(component, OPAL_PROC_MY_NAME.jobid, OPAL_PMIX_JOB_NUM_APPS);
 }
 
 /* All processes of a job that has so many. */
@@ -286,9 +289,12 @@ static inline coll_settle_job_t coll_settle_job(const mca_base_component_t *comp
     return result;
 }
 
-/* Whether all processes of a communicator are of this one's job. */
+/* Whether all processes of a communicator are of this one's job. Open MPI has seen so where one is made. */
 static inline bool coll_settle_one_job(ompi_communicator_t *comm)
 {
+    if (!OMPI_COMM_IS_DYNAMIC(comm)) {
+        return true;
+    }
     for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
         if (OPAL_PROC_MY_NAME.jobid != ompi_group_get_proc_name(comm->c_local_group, rank).jobid) {
             return false;

@@ -164,6 +164,23 @@ static void rounds_of_split(void)
 }
 
 /* Communicators that are made but never used. */
+/* Open MPI makes the duplicate while it waits in whatever call, by nonblocking collectives of the communicator. */
+static void duplicated_meanwhile(void)
+{
+    enum { DUPLICATES = 30 };
+
+    for (int i = 0; i < DUPLICATES; ++i) {
+        MPI_Comm comm = duplicate(MPI_COMM_WORLD), made = MPI_COMM_NULL;
+        MPI_Request request;
+
+        T_MPI(MPI_Comm_idup(comm, &made, &request));
+        t_expect(bcasts_right(comm), "a message is wrong");
+        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        use(made);
+        T_MPI(MPI_Comm_free(&comm));
+    }
+}
+
 static void unused(void)
 {
     const int id = fresh_id();
@@ -450,6 +467,7 @@ int main(int argc, char **argv)
     static const struct t_behaviour behaviours[] = {
         { "200 rounds of dup, use and free lose no memory and no id", rounds_of_dup, 0 },
         { "200 rounds of split, use and free lose no memory and no id", rounds_of_split, 0 },
+        { "30 communicators that are used while a duplicate is made", duplicated_meanwhile, 0 },
         { "communicators that are never used", unused, 0 },
         { "communicators freed in any order", freed_in_any_order, 0 },
         { "a communicator made by a part of the ranks", create_group, 0 },

@@ -159,10 +159,10 @@ static void without_ids(void)
     t_expect(before == next_id(), "an id is not given back");
 }
 
-/* Where so many ids are in use that rules get none of those that are left, the user does. */
+/* Where so many ids are in use that rules get none of those that are left, the user does; rules do later. */
 static void wished_after_all(void)
 {
-    MPI_Comm comm;
+    MPI_Comm comm, other;
     int count, before;
 
     if (at_once) {
@@ -170,11 +170,13 @@ static void wished_after_all(void)
         return;
     }
     comm = duplicate();
+    other = duplicate();
     count = take_all(false);
     give_back(count - IDS / 2, count);
     before = next_id();
     for (int i = 0; i <= ENOUGH; ++i) {
         broadcast(comm, i % t.size);
+        broadcast(other, i % t.size);
     }
     t_expect(before == next_id(), "rules take ids where few are left");
     t_write_parameter("coll_han_bcast_algorithm", "simple");
@@ -183,6 +185,12 @@ static void wished_after_all(void)
     t_write_parameter("coll_han_bcast_algorithm", "auto");
     T_MPI(MPI_Comm_free(&comm));
     give_back(0, count - IDS / 2);
+    before = next_id();
+    for (int i = 0; i <= ENOUGH; ++i) {
+        broadcast(other, i % t.size);
+    }
+    t_expect(before < next_id(), "rules take no ids where there are enough again");
+    T_MPI(MPI_Comm_free(&other));
 }
 
 int main(int argc, char **argv)
@@ -192,7 +200,7 @@ int main(int argc, char **argv)
         { "as many communicators with a broadcast as without one", as_many_as_without, 0 },
         { "a communicator that is used often has levels", levels_when_used_often, 0 },
         { "without ids, or with few, old communicators go on", without_ids, 0 },
-        { "levels that rules were refused the user may have later", wished_after_all, 0 },
+        { "levels that rules were refused the user may have later, and rules when there are ids", wished_after_all, 0 },
     };
     int provided;
 

@@ -424,9 +424,72 @@ static void persistent_run_out(void)
     T_MPI(MPI_Comm_free(&comm));
 }
 
+/* The root is not through with it before the others come: that it starts it twice is an error, and nothing else. */
+static void start_twice(int (*make)(const int *in, int *out, MPI_Request *request), const int *in, int *out,
+                        const char *what)
+{
+    MPI_Request request;
+    int word = 0;
+
+    T_MPI(make(in, out, &request));
+    if (0 != t.rank) {
+        T_MPI(MPI_Recv(&word, 1, MPI_INT, 0, T_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        T_MPI(MPI_Start(&request));
+    } else {
+        T_MPI(MPI_Start(&request));
+        t_expect(MPI_ERR_REQUEST == MPI_Start(&request), "%s: a request that is under way is started", what);
+        for (int rank = 1; rank < t.size; ++rank) {
+            T_MPI(MPI_Send(&word, 1, MPI_INT, rank, T_TAG, MPI_COMM_WORLD));
+        }
+    }
+    T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    T_MPI(MPI_Request_free(&request));
+}
+
+static int make_reduce(const int *in, int *out, MPI_Request *request)
+{
+    return MPIX_Reduce_init(in, out, LONG, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD, MPI_INFO_NULL, request);
+}
+
+static int make_gather(const int *in, int *out, MPI_Request *request)
+{
+    return MPIX_Gather_init(in, LONG, MPI_INT, out, LONG, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, request);
+}
+
+static void started_twice(void)
+{
+    int *in = t_alloc(LONG * sizeof(int)), *out = t_alloc((size_t) t.size * LONG * sizeof(int));
+    bool right = true;
+
+    for (int i = 0; i < LONG; ++i) {
+        in[i] = 100 * t.rank + i;
+    }
+    if (!adapt) {
+        t_write_parameter("coll_han_reduce_algorithm", "tree");
+        t_write_parameter("coll_han_gather_algorithm", "exchange");
+    }
+    start_twice(make_reduce, in, out, "reduce");
+    for (int i = 0; i < LONG && 0 == t.rank; ++i) {
+        right = right && 100 * (t.size * (t.size - 1) / 2) + t.size * i == out[i];
+    }
+    t_expect(right, "a reduce is wrong");
+    if (!adapt) {
+        start_twice(make_gather, in, out, "gather");
+        for (int i = 0; i < t.size * LONG && 0 == t.rank; ++i) {
+            right = right && 100 * (i / LONG) + i % LONG == out[i];
+        }
+        t_expect(right, "a gather is wrong");
+        t_write_parameter("coll_han_reduce_algorithm", "auto");
+        t_write_parameter("coll_han_gather_algorithm", "auto");
+    }
+    t_free(in);
+    t_free(out);
+}
+
 int main(int argc, char **argv)
 {
     static const struct t_option options[] = { { "--calls", true, &calls }, { "--adapt", false, &adapt } };
+    int provided;
 
     t_options(argc, argv, options, sizeof(options) / sizeof(options[0]));
 
@@ -438,8 +501,10 @@ int main(int argc, char **argv)
         { "nonblocking calls come round to tags that are in use", nonblocking_come_round, 0 },
         { "persistent requests come round to tags that are in use", persistent_come_round, 0 },
         { "persistent requests that have no tags are refused on all ranks", persistent_run_out, 0 },
+        { "a request that is under way is not started once more", started_twice, 0 },
     };
 
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Init(&argc, &argv);
     t_begin();
     t_run(behaviours, sizeof(behaviours) / sizeof(behaviours[0]));

@@ -114,6 +114,7 @@ whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |            
 leaders alone and not, libnbc       | usual       | 2,2,2,1 | slot | --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module libnbc --mca coll_han_allreduce_segsize 65536 | mpi_faults --alone
 ends name unequal lengths, by MAP   | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --unequal
 the same by leaders, by MAP         | usual       | 3,2,3,1 | MAP  | --mca coll_han_gatherv_algorithm leaders --mca coll_han_scatterv_algorithm leaders | mpi_faults --unequal
+the same with threads               | usual       | 3,2,3,1 | slot | -x OMPI_MPI_THREAD_LEVEL=3               | mpi_faults --unequal
 packed by the user, by MAP          | usual       | 3,2,3,1 | MAP  | --mca coll_han_alltoall_segsize 1000 --mca coll_han_alltoallv_segsize 1000 --mca coll_han_allgather_algorithm tree | mpi_faults --packed
 packed by the user, leaders, by MAP | usual       | 3,2,3,1 | MAP  | LEADERS                                  | mpi_faults --packed
 in place, but for who gets nothing  | usual       | 2,2,2,2 | slot | --mca coll_han_reduce_scatter_algorithm tree | mpi_faults --partly

@@ -178,6 +178,39 @@ test_inner_fails() {                # test_inner_fails WHAT COUNT OPTIONS...
     ((status == 16)) && [[ $(grep -c "coll:han: rank 2: $what (error -1); the job ends" "$tmp/err") == 1 ]]
 }
 
+# ---------------------------------------------------------------- what the runtime is asked
+
+asked() {                           # asked KEY: how often the process does so that asks most often
+    awk -v key="$1" '$1 == "asked" && $2 == key && $3 > most { most = $3 } END { print most + 0 }' "$tmp/err"
+}
+
+# Where nobody tells how many programs there are, as under Slurm, not each process looks at all others.
+test_number_of_programs_unknown() {
+    on_node 0 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
+    on_node 1 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
+    on_node 2 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
+    local status=0
+    run --ppn 4 --np 12 --mca coll_han_bcast_algorithm simple -- "$tmp/load_collectives" || status=1
+    on_node 0
+    on_node 1
+    on_node 2
+    ((status == 0)) && right && silent && (($(asked coll_adapt) > 0 && $(asked coll_adapt) <= 3 + 4))
+}
+
+# Of each rank of a node at most once by each component, however many communicators there are.
+test_sockets_are_found_once() {
+    local status=0 node
+    for node in 0 1 2; do
+        on_node $node "export LD_PRELOAD=$tmp/asking.so"
+    done
+    run --mca coll_solo_start 0 --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca hwloc_base_topo_file "$HERE/two_sockets.xml" \
+        --bind-to socket:overload-allowed -- "$tmp/many" || status=1
+    for node in 0 1 2; do
+        on_node $node
+    done
+    ((status == 0)) && (($(asked pmix.locstr) > 0 && $(asked pmix.locstr) <= 8))
+}
+
 # ---------------------------------------------------------------- main
 
 command -v mpirun >/dev/null || { echo "1..0 # SKIP no mpirun"; exit 77; }
@@ -203,6 +236,60 @@ int ompi_coll_base_allreduce_intra_recursivedoubling(const void *in, void *out, 
 }
 SOURCE
 gcc -shared -fPIC -o "$tmp/failing.so" "$tmp/failing.c" -ldl || exit 2
+cat >"$tmp/asking.c" <<'SOURCE'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct { char key[64]; int times; } asked[64];
+
+/* Counts what is asked; what is HIDDEN is not known. */
+int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, void **value)
+{
+    int (*theirs)(const void *, const char *, const void *, size_t, void **) = dlsym(RTLD_NEXT, __func__);
+    const char *hidden = getenv("HIDDEN");
+    int i = 0;
+
+    while (NULL != key && i < 63 && '\0' != asked[i].key[0] && 0 != strcmp(asked[i].key, key)) {
+        ++i;
+    }
+    if (NULL != key) {
+        snprintf(asked[i].key, sizeof(asked[i].key), "%s", key);
+        ++asked[i].times;
+    }
+    return NULL != key && NULL != hidden && 0 == strcmp(hidden, key) ? -46 : theirs(proc, key, info, count, value);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+    for (int i = 0; i < 64 && '\0' != asked[i].key[0]; ++i) {
+        fprintf(stderr, "asked %s %d\n", asked[i].key, asked[i].times);
+    }
+}
+SOURCE
+gcc -shared -fPIC -o "$tmp/asking.so" "$tmp/asking.c" -ldl || exit 2
+cat >"$tmp/many.c" <<'SOURCE'
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    static char data[4000];
+
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 20; ++i) {
+        MPI_Comm comm;
+
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Bcast(data, sizeof(data), MPI_BYTE, 0, comm);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Finalize();
+    return 0;
+}
+SOURCE
+mpicc -o "$tmp/many" "$tmp/many.c" || exit 2
 cat >"$tmp/by_node" <<'SCRIPT'
 #!/bin/sh
 . "$(dirname "$0")/$(hostname)" && exec "$@"
@@ -271,6 +358,10 @@ on_node 1 '[ "$OMPI_COMM_WORLD_RANK" = 2 ] || export OMPI_MCA_coll=^han'
 t_check "HAN is missing on one rank of a node: the job ends" test_ends \
     "han: the component is 0.1.0 on $cluster-n1 (rank 2), but missing on $cluster-n1 (rank 3); $ALIKE; the job ends, for its ranks would wait for ever"
 on_node 1
+
+t_check "where nobody tells how many programs there are, each process looks at one of each node and at its own node's" \
+    test_number_of_programs_unknown
+t_check "where ranks are bound is asked once, not for each communicator" test_sockets_are_found_once
 
 readonly BOTH="$ALIKE; communicators with both go without the component"
 t_check "a second job with the same parameters: HAN where both meet" test_together
