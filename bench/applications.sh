@@ -59,12 +59,6 @@ write_table() {
     { echo "$columns"; cat "$work/pooled.csv"; } | add_version head >"$output.csv"
 }
 
-write_picture() {
-    [[ -n $output ]] || return 0
-    plot_script "$work/plot.svg" >"$work/plot"
-    draw "$work/plot" "$work/plot.svg" "$output.svg"
-}
-
 run_application() {                 # run_application PROGRAM OPTIONS OF THE SCRIPT
     local result=0 name=$1
     shift
@@ -75,6 +69,6 @@ run_application() {                 # run_application PROGRAM OPTIONS OF THE SCR
     : >"$work/pooled.csv"
     on_each_machine measure_machine
     report || result=1
-    write_picture
+    [[ -z $output ]] || draw_plot "$output.svg"
     end_measuring "$result"
 }

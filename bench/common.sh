@@ -593,6 +593,12 @@ draw() {                            # draw SCRIPT SVG FILE; the script writes SV
     fi
 }
 
+# By the script's own plot_script.
+draw_plot() {                       # draw_plot FILE
+    plot_script "$work/plot.svg" >"$work/plot"
+    draw "$work/plot" "$work/plot.svg" "$1"
+}
+
 # For awk programs: 64 KB and the like, and the median of some words, - where there are none.
 AWK_SIZE_TEXT='function size_text(b) {
     if (b >= 1048576 && b % 1048576 == 0) { return b / 1048576 " MB" }

@@ -163,7 +163,6 @@ static void rounds_of_split(void)
     rounds(split_interleaved);
 }
 
-/* Communicators that are made but never used. */
 /* Open MPI makes the duplicate while it waits in whatever call, by nonblocking collectives of the communicator. */
 static void duplicated_meanwhile(void)
 {
@@ -181,6 +180,7 @@ static void duplicated_meanwhile(void)
     }
 }
 
+/* Communicators that are made but never used. */
 static void unused(void)
 {
     const int id = fresh_id();

@@ -184,31 +184,30 @@ asked() {                           # asked KEY: how often the process does so t
     awk -v key="$1" '$1 == "asked" && $2 == key && $3 > most { most = $3 } END { print most + 0 }' "$tmp/err"
 }
 
+# The program, while all ranks count what they ask for.
+run_asking() {                      # run_asking COMMAND OF ALL NODES, OPTIONS -- PROGRAM
+    local status=0 node
+    for node in 0 1 2; do
+        on_node $node "export LD_PRELOAD=$tmp/asking.so" "$1"
+    done
+    run "${@:2}" || status=$?
+    for node in 0 1 2; do
+        on_node $node
+    done
+    return "$status"
+}
+
 # Where nobody tells how many programs there are, as under Slurm, not each process looks at all others.
 test_number_of_programs_unknown() {
-    on_node 0 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
-    on_node 1 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
-    on_node 2 "export LD_PRELOAD=$tmp/asking.so HIDDEN=pmix.job.napps"
-    local status=0
-    run --ppn 4 --np 12 --mca coll_han_bcast_algorithm simple -- "$tmp/load_collectives" || status=1
-    on_node 0
-    on_node 1
-    on_node 2
-    ((status == 0)) && right && silent && (($(asked coll_adapt) > 0 && $(asked coll_adapt) <= 3 + 4))
+    run_asking 'export HIDDEN=pmix.job.napps' --ppn 4 --np 12 --mca coll_han_bcast_algorithm simple -- "$tmp/load_collectives" &&
+        right && silent && (($(asked coll_adapt) > 0 && $(asked coll_adapt) <= 3 + 4))
 }
 
 # Of each rank of a node at most once by each component, however many communicators there are.
 test_sockets_are_found_once() {
-    local status=0 node
-    for node in 0 1 2; do
-        on_node $node "export LD_PRELOAD=$tmp/asking.so"
-    done
-    run --mca coll_solo_start 0 --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca hwloc_base_topo_file "$HERE/two_sockets.xml" \
-        --bind-to socket:overload-allowed -- "$tmp/many" || status=1
-    for node in 0 1 2; do
-        on_node $node
-    done
-    ((status == 0)) && (($(asked pmix.locstr) > 0 && $(asked pmix.locstr) <= 8))
+    run_asking : --mca coll_solo_start 0 --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple \
+        --mca hwloc_base_topo_file "$HERE/two_sockets.xml" --bind-to socket:overload-allowed -- "$tmp/many" &&
+        (($(asked pmix.locstr) > 0 && $(asked pmix.locstr) <= 8))
 }
 
 # ---------------------------------------------------------------- main
