@@ -331,6 +331,9 @@ struct known_fault {
 extern struct known_fault known_faults[];
 extern const size_t known_fault_count;
 
+/** Whether the user has asked for that pml. */
+bool is_over_pml(const char *name);
+
 /** Whether a call is not for MPI_BOTTOM: all ranks say the same. */
 bool known_fault_of_addresses(const struct call *c);
 

@@ -40,11 +40,11 @@ static bool ialltoallv_in_place(const struct call *c)
     return is(c, "alltoallv") && BLOCKING != c->form && c->in_place;
 }
 
-static bool is_over_cm(void)
+bool is_over_pml(const char *name)
 {
     const char *pml = getenv("OMPI_MCA_pml");
 
-    return NULL != pml && 0 == strcmp("cm", pml);
+    return NULL != pml && 0 == strcmp(name, pml);
 }
 
 /* mtl_ofi and its siblings send what has no gaps from the address of a persistent request, which is not where the data
@@ -53,14 +53,14 @@ static bool alltoallv_begins_at_address(const struct call *c)
 {
     const enum layout_name input = c->variant->layouts[INPUT];
 
-    return is(c, "alltoallv") && BLOCKING == c->form && !c->in_place && is_over_cm()
+    return is(c, "alltoallv") && BLOCKING == c->form && !c->in_place && is_over_pml("cm")
            && (by_rank(input) || BYTE_GAPS == input || WHOLE_ROW == input);
 }
 
 /* The last two, where an address is in the type. */
 bool known_fault_of_addresses(const struct call *c)
 {
-    return BLOCKING == c->form && ((is(c, "alltoall") && 12 <= c->size) || (is(c, "alltoallv") && is_over_cm()));
+    return BLOCKING == c->form && ((is(c, "alltoall") && 12 <= c->size) || (is(c, "alltoallv") && is_over_pml("cm")));
 }
 
 /* op_avx_functions.c adds with saturation. */

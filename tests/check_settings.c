@@ -263,6 +263,15 @@ const char *settings_text(const struct collective *collective, size_t setting, c
     return text;
 }
 
+/* HAN sends by ADAPT, which takes no part where pml ucx may lose what it waits for. */
+static bool adapt_is_there(void)
+{
+    int provided;
+
+    MPI_Query_thread(&provided);
+    return MPI_THREAD_MULTIPLE != provided || !is_over_pml("ucx");
+}
+
 enum mover settings_mover(const struct collective *collective, size_t setting)
 {
     const struct found *one = &found[collective - collectives];
@@ -273,9 +282,9 @@ enum mover settings_mover(const struct collective *collective, size_t setting)
         const char *value = variable->names[value_in(variable, &number)];
 
         if (0 == strcmp("algorithm", variable->name)) {
-            return is_one_of(value, others)               ? OTHERS
-                   : is_solo || is_one_of(value, in_part) ? IN_PART_OTHERS
-                                                          : COMPONENT;
+            return is_one_of(value, others) || !adapt_is_there() ? OTHERS
+                   : is_solo || is_one_of(value, in_part)        ? IN_PART_OTHERS
+                                                                 : COMPONENT;
         }
     }
     return OTHERS;

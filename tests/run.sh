@@ -82,6 +82,7 @@ tags, ucx                           | usual       | 3,2,3,1 | node | UCX        
 tags, ofi                           | all         | 3,2,3,1 | node | OFI                                      | mpi_tags
 check, ucx                          | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --calls 20 --rounds 30
 check, ofi                          | usual       | 3,2,3,1 | node | OFI                                      | mpi_check --calls 10 --rounds 10
+threads, ucx                         | usual       | 3,2,3,1 | node | UCX                                      | mpi_check --threads 3 --rounds 3
 check, defaults, ucx                | all         | 5,3,4,1 | slot | UCX                                      | mpi_check --defaults --calls 100 --rounds 300
 check, defaults, ofi                | all         | 5,3,4,1 | slot | OFI                                      | mpi_check --defaults --calls 100 --rounds 300
 few communicator ids, by MAP        | usual all   | 3,2,3,1 | MAP  | --mca coll_han_machine none              | mpi_ids
