@@ -10,7 +10,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/pml/base/base.h"
-#include "opal/threads/thread_usage.h"
+#include "ompi/runtime/mpiruntime.h"
 
 static inline bool coll_pml_is(const char *name)
 {
@@ -24,13 +24,15 @@ static inline bool coll_pml_is_ob1(void)
 }
 
 /**
- * Whether nobody may be told that a message is through. With threads the ucx of Open MPI 4.1 looks whether a persistent
- * request that it starts is complete, and then writes to whom it belongs, while another thread completes it, and reads
- * that: without a lock.
+ * Whether nobody may be told that a message is through. With MPI_THREAD_MULTIPLE the ucx of Open MPI 4.1 looks whether
+ * a persistent request that it starts is complete, and then writes to whom it belongs, while another thread completes
+ * it, and reads that: without a lock.
+ *
+ * @returns the same on all ranks if all have the same thread level
  */
 static inline bool coll_pml_may_lose_completions(void)
 {
-    return opal_using_threads() && coll_pml_is("ucx");
+    return ompi_mpi_thread_multiple && coll_pml_is("ucx");
 }
 
 /**

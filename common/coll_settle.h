@@ -289,12 +289,10 @@ static inline coll_settle_job_t coll_settle_job(const mca_base_component_t *comp
     return result;
 }
 
-/* Whether all processes of a communicator are of this one's job. Open MPI has seen so where one is made. */
+/* Whether all processes of a communicator are of this one's job. Open MPI's mark of those over several jobs does not
+ * tell: HAN takes it off its levels. */
 static inline bool coll_settle_one_job(ompi_communicator_t *comm)
 {
-    if (!OMPI_COMM_IS_DYNAMIC(comm)) {
-        return true;
-    }
     for (int rank = 0; rank < ompi_comm_size(comm); ++rank) {
         if (OPAL_PROC_MY_NAME.jobid != ompi_group_get_proc_name(comm->c_local_group, rank).jobid) {
             return false;
@@ -303,9 +301,11 @@ static inline bool coll_settle_one_job(ompi_communicator_t *comm)
     return true;
 }
 
-/* The one message about jobs that have it differently. */
+/* The one message about jobs that have it differently: they meet again in each level of their communicator. */
 static inline void coll_settle_say_jobs(const coll_told_t *all)
 {
+    static opal_jobid_t told = OPAL_JOBID_INVALID;
+
     for (int i = 0; i < all->count; ++i) {
         for (const char *line = all->texts[i]; NULL != line && '\0' != *line; line = strchr(line, '\n') + 1) {
             char name[128];
@@ -315,8 +315,11 @@ static inline void coll_settle_say_jobs(const coll_told_t *all)
             snprintf(name, sizeof(name), "%.*s", (int) strcspn(line, "="), line);
             absent = 0 == strcmp("version", name) ? "missing" : "its default";
             other = coll_settle_other(all, name, absent);
-            if (0 < other) {
+            if (0 < other && told != all->names[other].jobid) {
+                told = all->names[other].jobid;
                 coll_settle_say(all, other, name, absent, "communicators with both go without the component");
+            }
+            if (0 < other) {
                 return;
             }
         }

@@ -169,6 +169,13 @@ test_apart() {                      # test_apart LINE COUNT [SETTING]
     meet "${@:3}" && said "$1" "$2" && ! together
 }
 
+# Level by level, where SOLO has other parameters in the second job: it has no part in levels of both.
+test_levels_apart() {               # test_levels_apart LINE SETTING
+    run --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_verbose 2 \
+        -- "$tmp/load_rules" --spawn "$tmp" "$2" && grep -q '^all right$' "$tmp/err" && said "$1" &&
+        awk '$0 == "merged" { here = 1 } here' "$tmp/err" | t_finds 'bcast, 4000 bytes: simple ib sb, .* low tuned'
+}
+
 # An allreduce of so many elements fails on one rank after all have done it.
 test_inner_fails() {                # test_inner_fails WHAT COUNT OPTIONS...
     local what=$1 status=0
@@ -368,6 +375,9 @@ t_check "a second job on several nodes starts" test_spread
 t_check "a second job with another parameter: one line, and no HAN where both meet" test_apart \
     "han: coll_han_bcast_algorithm is its default on $cluster-n0 (rank 0 of job 1), but simple on $cluster-n0 (rank 0 of job 2); $BOTH" \
     1 OMPI_MCA_coll_han_bcast_algorithm=simple
+t_check "a second job with another parameter of SOLO: levels of both go without it" test_levels_apart \
+    "solo: coll_solo_start is its default on $cluster-n0 (rank 0 of job 1), but 0 on $cluster-n0 (rank 0 of job 2); $BOTH" \
+    OMPI_MCA_coll_solo_start=0
 t_check "a second job without HAN: one line, and no HAN where both meet" test_apart \
     "han: the component is 0.1.0 on $cluster-n0 (rank 0 of job 1), but missing on $cluster-n0 (rank 0 of job 2); $BOTH" \
     1 OMPI_MCA_coll=^han
