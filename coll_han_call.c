@@ -57,6 +57,7 @@ static void say(han_module_t *module, const mca_coll_han_input_t *input, const m
     const mca_coll_han_stages_t *table = mca_coll_han_stages(input->collective, params->algorithm);
     const bool groups = HAN_GROUPS == params->algorithm;
     const bool by_tree = groups || HAN_TREE == params->algorithm || HAN_RING == params->algorithm;
+    const bool scan = mca_coll_han_is_scan(input->collective) && HAN_FALLBACK != params->algorithm;
     const size_t segment = NULL != table ? params->fs : 0 == params->ibs ? input->bytes : params->ibs;
     char how[240] = "";
 
@@ -69,7 +70,7 @@ static void say(han_module_t *module, const mca_coll_han_input_t *input, const m
         snprintf(how, sizeof(how), ", up adapt's %s, low adapt's %s, lanes: %d",
                  module->adapt->trees[params->ibalg].name, module->adapt->trees[params->sbalg].name, params->lanes);
     }
-    if (HAN_EXCHANGE == params->algorithm && 0 < params->ibs) {
+    if ((HAN_EXCHANGE == params->algorithm || scan) && 0 < params->ibs) {
         snprintf(how, sizeof(how), ", segments of %zu bytes", params->ibs);
     } else if ((NULL != table || by_tree) && 0 < input->bytes) {
         const size_t used = strlen(how), fitting = segment < input->bytes ? segment : input->bytes;

@@ -35,8 +35,8 @@ enum { LONG_MESSAGE = 2 << 20 };
 
 /* Simple ones first: of what is alike the first is chosen. Those that go level by level need sub-communicators. */
 static const mca_coll_han_algorithm_id_t order[]
-    = { HAN_FALLBACK, HAN_TREE,   HAN_RING,     HAN_GROUPS,      HAN_EXCHANGE,
-        HAN_LEADERS,  HAN_SIMPLE, HAN_PIPELINE, HAN_UP_ALLREDUCE };
+    = { HAN_FALLBACK, HAN_TREE,    HAN_RING,   HAN_GROUPS,   HAN_EXCHANGE,
+        HAN_CHAIN,    HAN_LEADERS, HAN_SIMPLE, HAN_PIPELINE, HAN_UP_ALLREDUCE };
 
 struct list {
     const mca_coll_han_candidates_t *what;
@@ -259,26 +259,36 @@ static void add_pipelined(struct list *list, mca_coll_han_params_t params)
     }
 }
 
+/* In segments that there is memory for; `cut`: not only whole. */
+static void add_scans(struct list *list, mca_coll_han_params_t params, bool cut)
+{
+    const mca_coll_han_input_t *input = &list->what->input;
+    size_t segment = 0;
+
+    do {
+        params.ibs = params.irs = as_message(segment);
+        if (params.ibs == mca_coll_han_limit_scan_segment(params.algorithm, input, params.ibs)) {
+            add(list, params);
+        }
+        segment = cut ? next_segment(segment, input->bytes) : 0;
+    } while (0 != segment);
+}
+
+/* Of a scan whose ranks lead but themselves, leaders that cut it are a chain. */
 static void add_leaders(struct list *list, mca_coll_han_params_t params)
 {
     const mca_coll_han_input_t *input = &list->what->input;
     const int count = mca_coll_han_leaders_have_tree(input->collective) ? TREES_OF_LEADERS : 1;
-    size_t segment = 0;
 
+    if (mca_coll_han_is_scan(input->collective)) {
+        add_scans(list, params, input->in_order && 1 < input->ppn);
+        return;
+    }
     for (int i = 0; i < count; ++i) {
-        if (is_alike(list->what, i)) {
-            continue;
+        if (!is_alike(list->what, i)) {
+            params.ibalg = params.iralg = trees[i].kind;
+            add(list, params);
         }
-        params.ibalg = params.iralg = trees[i].kind;
-        do {
-            const bool scan = mca_coll_han_is_scan(input->collective);
-
-            params.ibs = params.irs = as_message(segment);
-            if (!scan || params.ibs == mca_coll_han_limit_scan_segment(input, params.ibs)) {
-                add(list, params);
-            }
-            segment = scan ? next_segment(segment, input->bytes) : 0;
-        } while (0 != segment);
     }
 }
 
@@ -320,6 +330,9 @@ long mca_coll_han_candidates_make(const mca_coll_han_candidates_t *what, mca_col
         case HAN_PIPELINE:
         case HAN_UP_ALLREDUCE:
             add_pipelined(&list, one);
+            break;
+        case HAN_CHAIN:
+            add_scans(&list, one, true);
             break;
         case HAN_LEADERS:
             add_leaders(&list, one);
@@ -378,7 +391,7 @@ char *mca_coll_han_candidate_text(mca_coll_han_collective_t collective, const mc
     if ((levels && has_tree_of_levels(collective)) || inner || tree_of_leaders) {
         append(text, " %salg=%s", up, mca_coll_han_tree_names[params->ibalg]);
     }
-    if (inner || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))
+    if (inner || HAN_CHAIN == algorithm || (HAN_LEADERS == algorithm && mca_coll_han_is_scan(collective))
         || (HAN_EXCHANGE == algorithm && 0 < params->ibs)) {
         append(text, " %ss=%zu", up, params->ibs);
     }

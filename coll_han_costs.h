@@ -149,15 +149,19 @@ static inline uint64_t half_but_one(uint64_t cost, uint64_t count)
  * Who shares a core with others finds what several have sent when its turn comes: of so many messages at once each but
  * the first is half the work, beside its bytes.
  */
+static inline void find_together(mca_coll_han_machine_level_t *level, uint64_t at_once)
+{
+    level->send = half_but_one(level->send, at_once);
+    level->recv = half_but_one(level->recv, at_once);
+    level->rendezvous = half_but_one(level->rendezvous, at_once);
+}
+
 static inline mca_coll_han_machine_t found_together(const struct call *call, uint64_t at_once)
 {
     mca_coll_han_machine_t machine = *call->machine;
-    mca_coll_han_machine_level_t *up = &machine.levels[HAN_UP];
 
     if (1 < call->sharing && 0 < at_once) {
-        up->send = half_but_one(up->send, at_once);
-        up->recv = half_but_one(up->recv, at_once);
-        up->rendezvous = half_but_one(up->rendezvous, at_once);
+        find_together(&machine.levels[HAN_UP], at_once);
     }
     return machine;
 }
@@ -226,6 +230,15 @@ struct shape {
 struct shape mca_coll_han_shape_of(mca_coll_adapt_tree_kind_t kind, uint64_t size);
 
 /* ---- without HAN ---- */
+
+/**
+ * A message from each rank to the next one.
+ *
+ * @param bytes   of the message
+ * @param at_once messages between two ranks that are under way at once
+ * @param copies  whether each rank copies its operand
+ */
+struct cost mca_coll_han_cost_of_chain(const struct call *call, uint64_t bytes, uint64_t at_once, bool copies);
 
 /**
  * What a call takes of the component that was there before, by what is known of Open MPI's: coll/tuned for blocking

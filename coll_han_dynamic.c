@@ -47,6 +47,7 @@ const mca_coll_han_algorithm_t mca_coll_han_algorithms[HAN_ALGORITHM_COUNT] = {
     [HAN_UP_ALLREDUCE] = { "up_allreduce", "pipeline, where the leaders do an allreduce" },
     [HAN_GROUPS]
     = { "groups", "adapt over a tree in each of some groups of consecutive ranks, and one of their leaders" },
+    [HAN_CHAIN] = { "chain", "from each rank to the next one, segment by segment" },
 };
 
 const mca_coll_han_settings_t mca_coll_han_unset
@@ -71,8 +72,8 @@ static const unsigned algorithms_of[HAN_COLLECTIVE_COUNT] = {
     [HAN_GATHERV] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_SCATTER] = BIT(EXCHANGE) | BIT(LEADERS),
     [HAN_SCATTERV] = BIT(EXCHANGE) | BIT(LEADERS),
-    [HAN_SCAN] = BIT(LEADERS),
-    [HAN_EXSCAN] = BIT(LEADERS),
+    [HAN_SCAN] = BIT(LEADERS) | BIT(CHAIN),
+    [HAN_EXSCAN] = BIT(LEADERS) | BIT(CHAIN),
 };
 
 /* A leader of an alltoall sorts blocks of so many pairs of ranks at most: by then it is better to send them apart. */
@@ -115,24 +116,34 @@ size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished)
     return segment < least ? least : segment > count ? count : segment;
 }
 
-/* Memory of a scan's leader: the operands of its node, where that has consecutive ranks, and what comes from one other
- * leader, or of a message that is not cut from a few. */
-static double scan_bytes(const mca_coll_han_input_t *input, size_t wished)
+/* Memory of a rank of a scan: for its own operand, or, where it leads consecutive ranks, for those of its node; and for
+ * what comes from one other rank, or of a message that leaders do not cut from a few. */
+static double scan_bytes(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input, size_t wished)
 {
+    const bool chain = HAN_CHAIN == algorithm;
     const size_t packed = packed_of(input), count = input->bytes / packed;
     const size_t segment = mca_coll_han_scan_segment(count, packed, wished);
-    const double operand = (double) segment * (double) packed * room_of(input), own = input->in_order ? input->ppn : 1;
+    const double operand = (double) segment * (double) packed * room_of(input);
+    const double own = input->in_order && !chain ? input->ppn : 1;
 
-    return segment < count ? HAN_SCAN_AT_ONCE * (own + 1) * operand : (own + HAN_FEW_LEADERS - 1) * operand;
+    return segment < count ? HAN_SCAN_AT_ONCE * (own + 1) * operand
+                           : (own + (chain ? 1 : HAN_FEW_LEADERS - 1)) * operand;
 }
 
-size_t mca_coll_han_limit_scan_segment(const mca_coll_han_input_t *input, size_t wished)
+size_t mca_coll_han_limit_scan_segment(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input,
+                                       size_t wished)
 {
-    while (HAN_MOST_MEMORY < scan_bytes(input, wished) && 1 != wished) {
+    while (HAN_MOST_MEMORY < scan_bytes(algorithm, input, wished) && 1 != wished) {
         wished = 0 == wished ? input->bytes : wished;
         wished -= wished / 2;
     }
     return wished;
+}
+
+/* With segments as short as they may have to be. */
+static double least_scan_bytes(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input)
+{
+    return scan_bytes(algorithm, input, mca_coll_han_limit_scan_segment(algorithm, input, HAN_SCAN_SEGMENT));
 }
 
 /* Memory that a leader, or the rank that needs most, has beside the user's buffers. */
@@ -157,7 +168,7 @@ static double leaders_bytes(const mca_coll_han_input_t *input)
         return 4 * ppn * all;
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return scan_bytes(input, mca_coll_han_limit_scan_segment(input, HAN_SCAN_SEGMENT));
+        return least_scan_bytes(HAN_LEADERS, input);
     default:
         return (ppn + nodes) * bytes * room_of(input);
     }
@@ -241,6 +252,8 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
         return input->adapt && HAN_TREES_KEPT >= input->nodes;
     case HAN_LEADERS:
         return input->adapt && leaders_fit(input);
+    case HAN_CHAIN:
+        return input->adapt && HAN_MOST_MEMORY >= least_scan_bytes(algorithm, input);
     case HAN_EXCHANGE:
         return input->adapt && !input->in_place;
     default:
@@ -250,7 +263,8 @@ bool mca_coll_han_fits(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han
 
 /*
  * What does a call that the chosen algorithm does not serve; a ring where the leaders were to make one. Leaders are for
- * short blocks: long ones, which have no other algorithm, go to the fallback.
+ * short blocks: long ones, which have no other algorithm, go to the fallback; a scan that leaders have no memory for is
+ * a chain.
  */
 static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input, mca_coll_han_algorithm_id_t chosen)
 {
@@ -258,6 +272,9 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
         = { HAN_RING, HAN_TREE, HAN_PIPELINE, HAN_LEADERS, HAN_EXCHANGE, HAN_FALLBACK };
     size_t i = HAN_UP_ALLREDUCE == chosen ? 0 : 1;
 
+    if (HAN_LEADERS == chosen && mca_coll_han_fits(HAN_CHAIN, input)) {
+        return HAN_CHAIN;
+    }
     while (!mca_coll_han_fits(order[i], input) || (HAN_LEADERS == order[i] && HAN_SHORT_BLOCK < input->bytes)) {
         ++i;
     }
@@ -267,7 +284,7 @@ static mca_coll_han_algorithm_id_t substitute(const mca_coll_han_input_t *input,
 /* What cuts a message, or blocks, into segments. */
 static mca_coll_han_algorithm_id_t cutting(mca_coll_han_collective_t collective)
 {
-    return has(collective, HAN_TREE) ? HAN_TREE : has(collective, HAN_EXCHANGE) ? HAN_EXCHANGE : HAN_LEADERS;
+    return has(collective, HAN_TREE) ? HAN_TREE : has(collective, HAN_EXCHANGE) ? HAN_EXCHANGE : HAN_CHAIN;
 }
 
 /* Who chooses a number of groups asks for them, and who chooses submodules for levels. The segment size serves whatever
@@ -278,7 +295,8 @@ static void by_user(mca_coll_han_params_t *params, const mca_coll_han_settings_t
     if (0 < settings->segsize) {
         params->fs = params->ibs = params->irs = (size_t) settings->segsize;
         params->why = "segment size set by the user";
-        if (HAN_FALLBACK == params->algorithm || HAN_LEADERS == params->algorithm) {
+        if (HAN_FALLBACK == params->algorithm
+            || (HAN_LEADERS == params->algorithm && !mca_coll_han_is_scan(collective))) {
             params->algorithm = cutting(collective);
         } else if (HAN_SIMPLE == params->algorithm) {
             params->algorithm = has(collective, HAN_PIPELINE) ? HAN_PIPELINE : cutting(collective);
@@ -488,8 +506,8 @@ mca_coll_han_params_t mca_coll_han_decide(const mca_coll_han_input_t *input, con
         params.ibs = 0; /* ends that name unequal lengths would wait for pieces in vain */
     }
     limit_gaps(&params, input);
-    if (HAN_LEADERS == params.algorithm && mca_coll_han_is_scan(input->collective)) {
-        params.ibs = mca_coll_han_limit_scan_segment(input, params.ibs);
+    if (mca_coll_han_is_scan(input->collective)) {
+        params.ibs = mca_coll_han_limit_scan_segment(params.algorithm, input, params.ibs);
     }
     params.lanes = least_of(params.lanes, mca_coll_han_most_lanes(params.algorithm, input));
     if (HAN_SIMPLE == params.algorithm || 0 == params.fs || params.fs > input->bytes) {

@@ -67,6 +67,7 @@ typedef enum {
     HAN_LEADERS,
     HAN_UP_ALLREDUCE,
     HAN_GROUPS,
+    HAN_CHAIN,
     HAN_ALGORITHM_COUNT
 } mca_coll_han_algorithm_id_t;
 
@@ -197,8 +198,9 @@ mca_coll_adapt_tree_kind_t mca_coll_han_low_tree(const mca_coll_han_params_t *pa
  */
 size_t mca_coll_han_scan_segment(size_t count, size_t packed, size_t wished);
 
-/** About the longest segments that a scan's leader has memory for: as wished (0: whole), or shorter ones. */
-size_t mca_coll_han_limit_scan_segment(const mca_coll_han_input_t *input, size_t wished);
+/** About the longest segments that a rank of a scan has memory for: as wished (0: whole), or shorter ones. */
+size_t mca_coll_han_limit_scan_segment(mca_coll_han_algorithm_id_t algorithm, const mca_coll_han_input_t *input,
+                                       size_t wished);
 
 /** Whether it is a scan or an exscan. */
 bool mca_coll_han_is_scan(mca_coll_han_collective_t collective);

@@ -576,30 +576,65 @@ static struct cost along_binomial(const struct call *call, mca_coll_han_level_id
 }
 
 /*
- * Between leaders, which are all ranks where a node's are not consecutive: all at once, by doubling, or in a chain. Who
- * leads itself alone copies its operand, and the result.
+ * A scan in the chain of all ranks. While a piece goes to the end, those behind it follow; who has its turn finds as
+ * many as are under way at once. An operand that may not stay where it is is copied. In a row the first ranks are
+ * ahead: pieces that they send without asking come before they are expected, and are copied once more; short messages
+ * gather before a link, which then carries a quarter less.
+ */
+static struct cost in_chain(const struct call *call)
+{
+    const mca_coll_han_machine_t *machine = call->machine;
+    const uint64_t piece = piece_of(call->bytes, call->segment), pieces = pieces_of(call->bytes, call->segment);
+    const bool copies = HAN_EXSCAN == call->input->collective || !call->input->commutes;
+    const uint64_t crossing = call->input->in_order ? call->nodes - 1 : call->ranks - 1;
+    struct cost once = mca_coll_han_cost_of_chain(call, piece, 1 < pieces ? HAN_SCAN_AT_ONCE : 1, copies);
+    struct cost cost;
+
+    once = both(once, (struct cost){ .path = times(once.hops, machine->step),
+                                     .work = times(2 * call->ranks, machine->step),
+                                     .rank = 2 * machine->step });
+    cost = overlapped(call, once, (struct cost){ 0 }, pieces);
+    cost.hops = once.hops;
+    if (piece <= machine->levels[HAN_UP].eager) {
+        cost.work = sum(cost.work, 1 < pieces ? times(crossing, of_bytes(call->bytes, machine->copy)) : 0);
+        cost.link = sum(cost.link, 1 < pieces ? 0 : cost.link / 3);
+    }
+    return cost;
+}
+
+/* Leaders who cut a scan tell the next one. */
+static struct cost from_leader_to_leader(const struct call *call)
+{
+    const uint64_t piece = piece_of(call->bytes, call->segment), reduce = call->machine->reduce;
+    const struct cost inside = with_leader(call, piece, reduce);
+    const struct cost between = messages(call, HAN_UP, piece, reduce, call->nodes - 1, 2, call->nodes - 1, 1);
+
+    return overlapped(call, both(inside, inside), between, pieces_of(call->bytes, call->segment));
+}
+
+/*
+ * Between leaders, which are all ranks where a node's are not consecutive: all at once, or by doubling. Who leads
+ * itself alone copies its operand, and the result.
  */
 static struct cost scanned(const struct call *call)
 {
     const mca_coll_han_machine_t *machine = call->machine;
     const uint64_t of_node = call->input->in_order ? 1 : call->ppn; /* leaders that share a link */
-    const uint64_t leaders = times(call->nodes, of_node), others = leaders - 1;
+    const uint64_t leaders = times(call->nodes, of_node), others = leaders - 1, bytes = call->bytes;
     const uint64_t then = sum(machine->reduce, leaders == call->ranks ? 2 * machine->copy : 0);
-    const uint64_t piece = piece_of(call->bytes, call->segment), pieces = pieces_of(call->bytes, call->segment);
     struct cost cost = { 0 };
 
-    if (leaders < call->ranks) {
-        cost = both(with_leader(call, piece, machine->reduce), with_leader(call, piece, machine->reduce));
+    if (1 < pieces_of(bytes, call->segment)) {
+        return leaders < call->ranks ? from_leader_to_leader(call) : in_chain(call);
     }
-    if (1 < pieces) {
-        cost = both(cost, messages(call, HAN_UP, piece, then, others, 2, others, of_node));
-        return overlapped(call, cost, (struct cost){ 0 }, pieces);
+    if (leaders < call->ranks) {
+        cost = both(with_leader(call, bytes, machine->reduce), with_leader(call, bytes, machine->reduce));
     }
     if (HAN_FEW_LEADERS >= leaders) {
-        return both(cost, messages(call, HAN_UP, piece, then, times(leaders, others) / 2, others, 1, others));
+        return both(cost, messages(call, HAN_UP, bytes, then, times(leaders, others) / 2, others, 1, others));
     }
     for (uint64_t distance = 1; distance < leaders; distance *= 2) {
-        cost = both(cost, messages(call, HAN_UP, piece, sum(then, machine->reduce), leaders - distance, 2, 1, of_node));
+        cost = both(cost, messages(call, HAN_UP, bytes, sum(then, machine->reduce), leaders - distance, 2, 1, of_node));
     }
     return cost;
 }
@@ -711,6 +746,8 @@ static struct cost cost_of(const struct call *call)
         return with_groups(call);
     case HAN_LEADERS:
         return with_leaders(call);
+    case HAN_CHAIN:
+        return in_chain(call);
     case HAN_EXCHANGE:
         return exchanged(call);
     case HAN_SIMPLE:

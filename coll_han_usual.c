@@ -333,19 +333,43 @@ static struct cost along_tree(const struct call *call, enum way way, uint64_t th
     }
 }
 
-/* From rank to next rank: of each node one receives from another node, and one sends there; or all do, where no two of
- * them follow one another. */
-static struct cost along_chain(const struct call *call)
+/* Of each node one rank receives from another node, and one sends there; or all do, where no two of them follow one
+ * another. */
+static struct cost along_chain(const struct call *call, const mca_coll_han_machine_t *machine, uint64_t bytes,
+                               uint64_t then)
 {
-    const uint64_t others = call->ppn - 1, reduce = call->machine->reduce;
+    const uint64_t others = call->ppn - 1;
+    struct call chain = *call;
 
+    chain.machine = machine;
     if (!call->input->in_order) {
-        return messages(call, HAN_UP, call->bytes, reduce, call->ranks - 1, 2, call->ranks - 1, call->ppn);
+        return messages(&chain, HAN_UP, bytes, then, call->ranks - 1, 2, call->ranks - 1, call->ppn);
     }
-    return both(messages(call, HAN_UP, call->bytes, reduce, call->nodes - 1, 0 < others ? 1 : min(call->nodes - 1, 2),
+    return both(messages(&chain, HAN_UP, bytes, then, call->nodes - 1, 0 < others ? 1 : min(call->nodes - 1, 2),
                          call->nodes - 1, 1),
-                messages(call, HAN_LOW, call->bytes, reduce, times(call->nodes, others), min(others, 2),
+                messages(&chain, HAN_LOW, bytes, then, times(call->nodes, others), min(others, 2),
                          times(call->nodes, others), 0));
+}
+
+/*
+ * While a message goes from rank to rank nobody else has use for the caches, and who is asked for it waits for it; in a
+ * row, only half of the time. Of several at once the first arrives as it would alone. What is copied is copied before.
+ */
+struct cost mca_coll_han_cost_of_chain(const struct call *call, uint64_t bytes, uint64_t at_once, bool copies)
+{
+    const uint64_t reduce = call->machine->reduce;
+    mca_coll_han_machine_t first = *call->machine, others = *call->machine;
+    struct cost cost;
+
+    for (int level = HAN_LOW; level < HAN_LEVEL_COUNT && 1 < call->sharing; ++level) {
+        first.levels[level].rendezvous = 0;
+        find_together(&others.levels[level], at_once);
+        others.levels[level].rendezvous = call->machine->levels[level].rendezvous / 2;
+    }
+    first.far = 0;
+    cost = along_chain(call, &others, bytes, sum(reduce, copies ? call->machine->copy : 0));
+    cost.path = along_chain(call, &first, bytes, reduce).path;
+    return cost;
 }
 
 /* A step for each message along the path; each rank has so many. */
@@ -362,7 +386,8 @@ static struct cost usual_of_both(const struct call *call)
     switch (call->input->collective) {
     case HAN_SCAN:
     case HAN_EXSCAN:
-        return along_chain(call);
+        /* An operand is copied before it is combined. That it may be in place does not count: ranks need not agree. */
+        return mca_coll_han_cost_of_chain(call, call->bytes, 1, true);
     default:
         return with_all(call);
     }
@@ -569,8 +594,10 @@ static uint64_t memory_of(const struct call *call)
  */
 struct cost mca_coll_han_cost_without(const struct call *call)
 {
+    /* A scan comes, is combined, and goes. */
+    const uint64_t steps = mca_coll_han_is_scan(call->input->collective) ? 3 : 1;
     const struct cost cost
-        = HAN_BLOCKING == call->input->form ? usual(call) : with_steps(call, usual_schedule(call), 1);
+        = HAN_BLOCKING == call->input->form ? usual(call) : with_steps(call, usual_schedule(call), steps);
     const struct cost third
         = { .path = cost.path / 3, .work = cost.work / 3, .rank = cost.rank / 3, .link = cost.link / 3 };
 

@@ -472,6 +472,39 @@ static void late_node_gets_some_segments(void)
     t_free(buffer);
 }
 
+/* The same for a scan, on ranks in reverse: those that are late are the last ones. */
+static void late_node_gets_some_of_a_scan(void)
+{
+    enum { COUNT = 1 << 18 };
+    int *own = t_alloc(COUNT * sizeof(int)), *sums = t_alloc(COUNT * sizeof(int)), place;
+    struct node node = find_node();
+    MPI_Comm reverse;
+
+    T_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -t.rank, &reverse));
+    MPI_Comm_rank(reverse, &place);
+    for (int i = 0; i < COUNT; ++i) {
+        own[i] = i + place;
+    }
+    T_MPI(MPI_Scan(own, sums, COUNT, MPI_INT, MPI_SUM, reverse));
+    if (bytes_are_known()) {
+        const long received = bytes_before(&node);
+        long wrong = 0;
+
+        memset(sums, 0, COUNT * sizeof(int));
+        T_MPI(MPI_Scan(own, sums, COUNT, MPI_INT, MPI_SUM, reverse));
+        t_expect(!node.late || received < (long) (COUNT * sizeof(int) / 4),
+                 "%ld bytes have come before the first receive", received);
+        for (int i = 0; i < COUNT; ++i) {
+            wrong += sums[i] != (place + 1) * i + place * (place + 1) / 2;
+        }
+        t_expect(0 == wrong, "%ld of %d sums are wrong", wrong, COUNT);
+    }
+    T_MPI(MPI_Comm_free(&reverse));
+    T_MPI(MPI_Comm_free(&node.comm));
+    t_free(own);
+    t_free(sums);
+}
+
 /* In place of the library's: how often this process has given its core away. */
 static long given_away = 0;
 
@@ -984,6 +1017,43 @@ static void some_ranks_are_in_place(void)
     t_free(counts);
 }
 
+/* MPI lets each rank of a scan choose whether it is in place; here every other one is, of short and long messages. */
+static void some_ranks_scan_in_place(void)
+{
+    static const int counts[] = { 1, 3000, 100000 };
+    enum { MOST = 100000 };
+    const bool in_place = 0 != t.rank % 2;
+    int *own = t_alloc(MOST * sizeof(int)), *result = t_alloc(MOST * sizeof(int));
+    MPI_Request request;
+
+    for (size_t i = 0; i < 4 * sizeof(counts) / sizeof(counts[0]); ++i) {
+        const int count = counts[i / 4], before = t.rank * (t.rank - 1) / 2;
+        const bool inclusive = 0 == i % 2, blocking = 0 == i / 2 % 2;
+        const int terms = t.rank + (inclusive ? 1 : 0), sum = before + (inclusive ? t.rank : 0);
+        const void *from = in_place ? MPI_IN_PLACE : own;
+        long wrong = 0;
+
+        for (int j = 0; j < count; ++j) {
+            own[j] = t.rank + j;
+            result[j] = in_place ? own[j] : -1;
+        }
+        if (blocking) {
+            T_MPI((inclusive ? MPI_Scan : MPI_Exscan)(from, result, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+        } else {
+            T_MPI(
+                (inclusive ? MPI_Iscan : MPI_Iexscan)(from, result, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
+            T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+        for (int j = 0; j < count && 0 < terms; ++j) {
+            wrong += result[j] != terms * j + sum;
+        }
+        t_expect(0 == wrong, "%s%s of %d: %ld values are wrong", blocking ? "" : "i", inclusive ? "scan" : "exscan",
+                 count, wrong);
+    }
+    t_free(own);
+    t_free(result);
+}
+
 /*
  * A leader that is alone on its node has its operand in the send buffer, the others theirs in the receive buffer. Long
  * enough for the ring of coll/libnbc, and a segment more.
@@ -1054,6 +1124,7 @@ int main(int argc, char **argv)
         { &wire, "a long broadcast leaves a node once", long_message_leaves_a_node_once },
         { &flood, "an alltoall does not flood a node that is late", late_node_is_not_flooded },
         { &flood, "a bcast does not flood a node that is late", late_node_gets_some_segments },
+        { &flood, "a scan does not flood a node that is late", late_node_gets_some_of_a_scan },
         { &yields, "a root that waits for nobody keeps its core", ready_call_keeps_its_core },
         { &late, "a root is done with short messages before others come, and they get them all", late_rank_gets_all },
         { &late, "a rank that is late for a gatherv or a scatterv holds up nobody but the root",
@@ -1063,6 +1134,7 @@ int main(int argc, char **argv)
         { &packed, "what is sent or received as MPI_PACKED is right", packed_is_a_type_like_any },
         { &partly, "a reduce_scatter is right where only ranks that get nothing are not in place",
           some_ranks_are_in_place },
+        { &partly, "a scan is right where every other rank is in place", some_ranks_scan_in_place },
         { &alone, "leaders reduce by libnbc, some alone on their nodes, some not", leaders_alone_and_not },
         { &freed, "communicators that are left with messages under way end", left_communicators_end },
         { &padding, "an operation that copies whole structures stays inside the memory", padding_is_inside_the_memory },

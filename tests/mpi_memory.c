@@ -281,6 +281,10 @@ static void takes_little(void)
     gaps_expect("allreduce", result, GAP_COUNT, size, sum);
     T_MPI(MPI_Scan(own, result, GAP_COUNT, type, op, t.comm));
     gaps_expect("scan", result, GAP_COUNT, rank + 1, rank * (rank + 1) / 2);
+    T_MPI(MPI_Exscan(own, result, GAP_COUNT, type, op, t.comm));
+    if (0 < t.rank) {
+        gaps_expect("exscan", result, GAP_COUNT, rank, rank * (rank - 1) / 2);
+    }
     T_MPI(MPI_Reduce_scatter_block(own, result, block, type, op, t.comm));
     gaps_expect("reduce_scatter_block", result, block, size, size * rank * (uint32_t) block + sum);
     fault.armed = false;

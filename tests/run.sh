@@ -109,7 +109,8 @@ an own block that does not fit      | usual       | 2,2,2,2 | slot |            
 an own block that does not fit, leaders, by MAP | usual | 3,2,3,1 | MAP | LEADERS                                | mpi_faults --truncated
 an own block that does not fit, tree| usual       | 2,2,2,2 | slot | --mca coll_han_allgather_algorithm tree  | mpi_faults --unfit
 an own block that does not fit, levels | usual    | 1,3,2,2 | slot | --mca coll ^solo --mca coll_han_allgather_algorithm simple | mpi_faults --unfit
-a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_han_alltoall_algorithm exchange | mpi_faults --flood
+a late node is not flooded          | usual       | 4,4,4,4 | slot | --mca coll_han_alltoall_algorithm exchange --mca coll_han_scan_algorithm chain --mca coll_han_scan_segsize 8192 | mpi_faults --flood
+a late node, a scan by leaders      | usual       | 4,4,4,4 | slot | --mca coll_han_alltoall_algorithm exchange --mca coll_han_scan_algorithm leaders --mca coll_han_scan_segsize 8192 | mpi_faults --flood
 whole structures, levels, by MAP    | usual       | 3,2,3,1 | MAP  | WATCHED --mca coll_han_reduce_segsize 1024 --mca coll_han_reduce_algorithm pipeline --mca coll_han_reduce_low_module basic --mca coll_han_reduce_up_module adapt | mpi_faults --padding
 whole structures, defaults, by MAP  | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --padding
 leaders alone and not, libnbc       | usual       | 2,2,2,1 | slot | --mca coll_han_allreduce_algorithm up_allreduce --mca coll_han_allreduce_up_module libnbc --mca coll_han_allreduce_segsize 65536 | mpi_faults --alone
@@ -119,6 +120,8 @@ the same with threads               | usual       | 3,2,3,1 | slot | -x OMPI_MPI
 packed by the user, by MAP          | usual       | 3,2,3,1 | MAP  | --mca coll_han_alltoall_segsize 1000 --mca coll_han_alltoallv_segsize 1000 --mca coll_han_allgather_algorithm tree | mpi_faults --packed
 packed by the user, leaders, by MAP | usual       | 3,2,3,1 | MAP  | LEADERS                                  | mpi_faults --packed
 in place, but for who gets nothing  | usual       | 2,2,2,2 | slot | --mca coll_han_reduce_scatter_algorithm tree | mpi_faults --partly
+in place on some, by MAP            | usual       | 3,2,3,1 | MAP  |                                          | mpi_faults --partly
+in place on some, chain             | usual       | 3,2,3,1 | slot | --mca coll_han_scan_algorithm chain --mca coll_han_exscan_algorithm chain --mca coll_han_scan_segsize 8192 --mca coll_han_exscan_segsize 8192 | mpi_faults --partly
 left with messages under way        | usual       | 2,0,0,0 | slot | --mca coll ^han --mca coll_adapt_priority 100 -x OMPI_MPI_THREAD_LEVEL=3 | mpi_faults --freed
 a ready call keeps its core         | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_solo_start 0 --mca coll_han_bcast_algorithm simple --mca coll_han_bcast_low_module solo --mca coll_han_scatter_algorithm exchange | mpi_faults --yields
 a ready call keeps its core, a tree | usual       | 3,3,3,3 | slot | --mca mpi_yield_when_idle 1 --mca coll_han_bcast_algorithm tree --mca coll_han_scatter_algorithm leaders | mpi_faults --yields

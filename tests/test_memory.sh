@@ -110,13 +110,17 @@ in_lanes() {
     )
 }
 
-# By HAN's own choice, and where leaders are asked for, who would take whole blocks.
+# By HAN's own choice, where leaders are asked for, who would take whole blocks, and where scans are chains.
 gaps() {
     local status
     run --gaps
     went_on || return 1
     (
-        export OMPI_MCA_coll_han_{allreduce,scan,reduce_scatter_block}_algorithm=leaders
+        export OMPI_MCA_coll_han_{allreduce,scan,exscan,reduce_scatter_block}_algorithm=leaders
+        run --gaps
+        went_on
+    ) && (
+        export OMPI_MCA_coll_han_{scan,exscan}_algorithm=chain
         run --gaps
         went_on
     )

@@ -67,9 +67,12 @@ static void look_at_algorithms(const mca_coll_han_candidates_t *what, const mca_
     }
     for (int i = 0; i < HAN_ALGORITHM_COUNT; ++i) {
         const bool cut = HAN_PIPELINE == i || HAN_UP_ALLREDUCE == i, few = HAN_GROUPS == i && 16 >= ranks;
+        /* Leaders of themselves who have no memory for a whole scan are a chain. */
+        const bool alone = HAN_LEADERS == i && mca_coll_han_is_scan(what->input.collective) && 1 == what->input.ppn
+                           && HAN_MOST_MEMORY / HAN_FEW_LEADERS < what->input.bytes;
 
         assert_int_equal(mca_coll_han_fits((mca_coll_han_algorithm_id_t) i, &what->input)
-                             && (!cut || 65536 <= what->input.bytes) && !few,
+                             && (!cut || 65536 <= what->input.bytes) && !few && !alone,
                          there[i]);
     }
 }

@@ -1336,6 +1336,37 @@ static void test_scans_by_leaders(void **state)
     assert_true(times_of(ALONE, longer, cut).single < times_of(ALONE, longer, fallback).single);
 }
 
+/* Of a message that is cut the pieces follow one another: each hop once, and the link for all others. What an exscan
+ * copies is copied before it comes. Short messages that nobody waits for gather before the link. */
+static void test_scans_in_a_chain(void **state)
+{
+    const mca_coll_han_params_t whole = { .algorithm = HAN_CHAIN, .lanes = 1 },
+                                cut = { .algorithm = HAN_CHAIN, .ibs = 1 << 10, .lanes = 1 },
+                                cut_by_leaders = { .algorithm = HAN_LEADERS, .ibs = 1 << 10, .lanes = 1 },
+                                fallback = { .algorithm = HAN_FALLBACK, .lanes = 1 };
+    const mca_coll_han_params_t *const all[] = { &whole, &cut, &cut_by_leaders, &fallback };
+    const mca_coll_han_input_t scan = input_of(HAN_SCAN, 4, 1, 8 << 10);
+    mca_coll_han_input_t in_place = scan;
+    const uint64_t hop = 27000000, kib = 1000000, wire = 100 * kib;
+
+    (void) state;
+    assert_int_equal(times_of(ALONE, input_of(HAN_SCAN, 4, 1, 0), whole).single, 3 * hop);
+    assert_int_equal(times_of(ALONE, scan, whole).single, 3 * (hop + 8 * wire + 8 * kib));
+    assert_int_equal(times_of(ALONE, scan, cut).single, 3 * (hop + wire + kib) + 7 * wire);
+    assert_int_equal(times_of(ALONE, input_of(HAN_EXSCAN, 4, 1, 8 << 10), cut).single,
+                     times_of(ALONE, scan, cut).single);
+    assert_int_equal(times_of(ALONE, scan, cut).row, 8 * wire);
+    assert_int_equal(times_of(ALONE, scan, whole).row, 8 * wire + 8 * wire / 3);
+    /* Each rank may have its operand in place or not: all predict the same. */
+    in_place.in_place = true;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
+        assert_int_equal(times_of(ALONE, in_place, *all[i]).single, times_of(ALONE, scan, *all[i]).single);
+        assert_int_equal(times_of(ALONE, in_place, *all[i]).row, times_of(ALONE, scan, *all[i]).row);
+    }
+    /* Who has no ranks to lead is a link of the chain. */
+    assert_int_equal(times_of(ALONE, scan, cut_by_leaders).single, times_of(ALONE, scan, cut).single);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1388,6 +1419,7 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_scans_by_leaders),
+        cmocka_unit_test(test_scans_in_a_chain),
         cmocka_unit_test(test_what_meets_at_a_link),
         cmocka_unit_test(test_calls_that_synchronise_do_not_overlap),
         cmocka_unit_test(test_memory_of_reductions),

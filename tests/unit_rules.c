@@ -868,6 +868,9 @@ static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_
     const double segment = (double) room * (double) (wished < least ? least : wished);
     const double own = input->in_order ? input->ppn : 1;
 
+    if (HAN_CHAIN == params->algorithm) {
+        return 0 == params->ibs || segment >= operand ? 2 * operand : 4 * 2 * segment;
+    }
     if (HAN_LEADERS != params->algorithm) {
         return 0; /* windows of segments: see the unit tests of tasks */
     }
@@ -896,7 +899,8 @@ static double memory_of(const mca_coll_han_params_t *params, const mca_coll_han_
 static void test_no_rank_takes_more_than_64_mb(void **state)
 {
     static const int shapes[][2] = { { 2, 1 }, { 4, 4 }, { 16, 16 }, { 17, 16 }, { 64, 1 }, { 128, 48 }, { 512, 64 } };
-    static const int wishes[] = { HAN_AUTO, HAN_LEADERS, HAN_RING };
+    static const int wishes[] = { HAN_AUTO, HAN_LEADERS, HAN_RING, HAN_CHAIN };
+    enum { WISHES = sizeof(wishes) / sizeof(wishes[0]) };
     static const int segments[] = { 0, 1, 256 << 20 };
     static const size_t elements[][2] = { { 1, 1 }, { 8, 8 }, { 12, 16 }, { 4, 4096 }, { 1 << 20, 1 << 20 } };
     const mca_coll_han_params_t whole = { .algorithm = HAN_LEADERS, .why = "a rule" };
@@ -905,7 +909,8 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
 
     (void) state;
     mca_coll_han_classes_machine(&machine, &(mca_coll_han_facts_t){ 0 });
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) * HAN_COLLECTIVE_COUNT * HAN_FORM_COUNT * 8 * 3; ++i) {
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]) * HAN_COLLECTIVE_COUNT * HAN_FORM_COUNT * 8 * WISHES;
+         ++i) {
         size_t rest = i;
         mca_coll_han_input_t input = mca_coll_han_input_good((mca_coll_han_collective_t) (rest % HAN_COLLECTIVE_COUNT));
         mca_coll_han_settings_t settings = mca_coll_han_unset;
@@ -919,9 +924,9 @@ static void test_no_rank_takes_more_than_64_mb(void **state)
         input.in_place = 0 != (rest & 2);
         input.commutes = 0 != (rest & 4);
         rest /= 8;
-        settings.algorithm = wishes[rest % 3];
-        input.nodes = shapes[rest / 3][0];
-        input.ppn = shapes[rest / 3][1];
+        settings.algorithm = wishes[rest % WISHES];
+        input.nodes = shapes[rest / WISHES][0];
+        input.ppn = shapes[rest / WISHES][1];
         for (size_t bytes = 1; bytes <= (size_t) 1 << 30; bytes *= 4) {
             const mca_coll_han_params_t *chosen;
 
@@ -984,6 +989,8 @@ static void test_what_the_user_has_set_wins(void **state)
     settings.segsize = 4096;
     input.collective = HAN_SCAN;
     params = decide("scan nodes=4 ppn=4 bytes=* : algorithm=fallback", &input, &settings);
+    assert_true(HAN_CHAIN == params.algorithm && 4096 == params.ibs);
+    params = decide("scan nodes=4 ppn=4 bytes=* : algorithm=leaders", &input, &settings);
     assert_true(HAN_LEADERS == params.algorithm && 4096 == params.ibs);
     input.collective = HAN_ALLTOALL;
     params = decide("alltoall nodes=4 ppn=4 bytes=* : algorithm=fallback", &input, &settings);
