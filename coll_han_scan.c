@@ -256,9 +256,9 @@ int mca_coll_han_perform_scan(han_module_t *han, const mca_coll_han_args_t *args
     struct memory memory[HAN_SCAN_AT_ONCE];
 
     leaders.schedule.parts_at_once = segment < result.count ? HAN_SCAN_AT_ONCE : 1;
+    /* Of more segments than that: nothing comes back that would hold up a rank which is ahead, so it waits until they
+     * are received. */
     if (segment < (result.count + HAN_SCAN_AT_ONCE - 1) / HAN_SCAN_AT_ONCE) {
-        /* Nothing comes back that would hold up a rank that is ahead: so none goes on before its segment is received.
-         */
         leaders.schedule.windows[SENDS] = leaders.topology->size;
     }
     for (int i = 0; i < leaders.schedule.parts_at_once; ++i) {

@@ -61,22 +61,26 @@ static inline void coll_places_close(coll_places_t *places)
     places->count = 0;
 }
 
-/* Numbers the parts that the last process is in; those before it have theirs. */
+/* Numbers the parts that the last process is in; those before it have theirs. To compare two takes a microsecond: it is
+ * compared with the first one of each part. */
 static inline void coll_places_number(coll_place_t *all, char *const *texts, int last)
 {
     static const opal_hwloc_locality_t kinds[COLL_PLACES_KINDS]
         = { OPAL_PROC_ON_SOCKET, OPAL_PROC_ON_NUMA, OPAL_PROC_ON_L3CACHE };
 
     for (int kind = 0; kind < COLL_PLACES_KINDS; ++kind) {
-        int parts = 0, mate = 0;
+        int parts = 0;
 
-        while (mate < last
-               && (!all[mate].known
-                   || 0 == (opal_hwloc_compute_relative_locality(texts[mate], texts[last]) & kinds[kind]))) {
-            parts = all[mate].known && parts <= all[mate].parts[kind] ? all[mate].parts[kind] + 1 : parts;
-            ++mate;
+        for (int mate = 0; mate < last; ++mate) {
+            if (!all[mate].known || parts != all[mate].parts[kind]) {
+                continue;
+            }
+            if (0 != (opal_hwloc_compute_relative_locality(texts[mate], texts[last]) & kinds[kind])) {
+                break;
+            }
+            ++parts;
         }
-        all[last].parts[kind] = mate < last ? all[mate].parts[kind] : parts;
+        all[last].parts[kind] = parts;
     }
 }
 
