@@ -10,10 +10,12 @@
 #include "coll_han_compat.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/base.h"
+#include "opal/threads/mutex.h"
 
 #include "coll_adapt/coll_adapt.h"
 #include "coll_han_collectives.h"
@@ -168,6 +170,14 @@ typedef struct mca_coll_han_decision_t {
     mca_coll_han_params_t params;
 } mca_coll_han_decision_t;
 
+/** What is kept from earlier calls. */
+typedef struct mca_coll_han_kept_t {
+    mca_coll_han_tree_t *trees;         /**< [HAN_TREES_KEPT] made with the first one */
+    mca_coll_han_choices_t choices;     /**< of the model */
+    mca_coll_han_decision_t *decisions; /**< [HAN_COLLECTIVE_COUNT] made with the first one */
+    mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT]; /**< made when first asked */
+} mca_coll_han_kept_t;
+
 struct mca_coll_han_tune_t;
 
 /** Name of the module's class; Open MPI's own HAN has another: the tuner knows by it that a module is this one's. */
@@ -179,19 +189,19 @@ typedef struct han_module_t {
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
     bool asking; /**< a fallback works for HAN itself: blocking calls on the communicator are its own, and go there, too */
-    bool topology_made;
+    atomic_bool asked; /**< topology or rules are known since a blocking call has asked the other ranks */
+    opal_mutex_t lock; /**< while topology and rules are found without that */
+    atomic_bool topology_made;
     mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
     size_t levels_wanted; /**< calls so far that would go by them, and KiB of their messages; see coll_han_start */
     size_t levels_again;  /**< where rules were refused: how many, when ids are looked for once more */
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
-    mca_coll_han_tree_t *trees;           /**< [HAN_TREES_KEPT] made with the first one */
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
-    bool rules_settled;
-    bool uses[HAN_FILE_COUNT];          /**< what the user's files say comes first */
-    mca_coll_han_choices_t choices;     /**< of the model */
-    mca_coll_han_decision_t *decisions; /**< [HAN_COLLECTIVE_COUNT] made with the first one */
-    mca_coll_han_lookup_t lookups[HAN_TABLE_COUNT][HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT]; /**< made when first asked */
+    atomic_bool rules_settled;
+    bool uses[HAN_FILE_COUNT]; /**< what the user's files say comes first */
+    /** Of each form by itself: Open MPI makes the nonblocking calls of MPI_Comm_idup in whatever thread waits for it. */
+    mca_coll_han_kept_t kept[HAN_FORM_COUNT];
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     bool own_choice;                     /**< for the tuner: neither the user's rules nor his parameters decide */
     const mca_coll_han_params_t *forced; /**< by the tuner; NULL: the rules and the user decide */

@@ -167,12 +167,12 @@ static int choose_there(han_module_t *module, mca_coll_han_input_t *input, const
 }
 
 /* The last decision for a collective, which may be none yet; NULL where there is no memory to keep it. */
-static mca_coll_han_decision_t *last_decision(han_module_t *module, mca_coll_han_collective_t collective)
+static mca_coll_han_decision_t *last_decision(mca_coll_han_kept_t *kept, mca_coll_han_collective_t collective)
 {
-    if (NULL == module->decisions) {
-        module->decisions = calloc(HAN_COLLECTIVE_COUNT, sizeof(*module->decisions));
+    if (NULL == kept->decisions) {
+        kept->decisions = calloc(HAN_COLLECTIVE_COUNT, sizeof(*kept->decisions));
     }
-    return NULL == module->decisions ? NULL : &module->decisions[collective];
+    return NULL == kept->decisions ? NULL : &kept->decisions[collective];
 }
 
 /*
@@ -183,7 +183,8 @@ static mca_coll_han_decision_t *last_decision(han_module_t *module, mca_coll_han
 static int choose_again(han_module_t *module, mca_coll_han_input_t *input, mca_coll_han_params_t *params)
 {
     const mca_coll_han_settings_t settings = *settings_of(module, input->collective);
-    mca_coll_han_decision_t *last = NULL != module->forced ? NULL : last_decision(module, input->collective);
+    mca_coll_han_decision_t *last
+        = NULL != module->forced ? NULL : last_decision(&module->kept[input->form], input->collective);
     int rc;
 
     if (NULL == last) {
@@ -207,6 +208,15 @@ bool mca_coll_han_has_adapt(const han_module_t *module)
 {
     /* In its schedules several messages of a call go from one rank to another, all with one tag: in order. */
     return NULL != module->adapt && !coll_pml_may_reorder(module->comm);
+}
+
+/*
+ * Whether Open MPI may make the call by itself, as MPI_Comm_idup does while MPI waits: not all ranks make it between
+ * the same two blocking calls, and nothing may depend on what these have found out.
+ */
+static bool may_be_anywhere(const mca_coll_han_args_t *args)
+{
+    return HAN_NONBLOCKING == args->form && HAN_ALLREDUCE == args->collective;
 }
 
 /*
@@ -241,8 +251,12 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
         input.room = (size_t) (0 > extent ? -extent : extent);
     }
     rc = OMPI_SUCCESS == rc ? mca_coll_han_table_settle(module, HAN_BLOCKING == args->form) : rc;
+    if (may_be_anywhere(args) && module->asked) {
+        rc = OMPI_ERR_NOT_FOUND;
+    }
     if (OMPI_ERR_NOT_FOUND == rc && HAN_BLOCKING != args->form) {
-        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK, .why = "topology or rules are not known yet" };
+        *params = (mca_coll_han_params_t){ .algorithm = HAN_FALLBACK,
+                                           .why = "topology or rules are not known without asking" };
     } else {
         rc = OMPI_SUCCESS == rc ? choose_again(module, &input, params) : rc;
         if (OMPI_SUCCESS != rc) {

@@ -21,6 +21,7 @@
 static void module_construct(han_module_t *module)
 {
     memset((char *) module + sizeof(module->super), 0, sizeof(*module) - sizeof(module->super));
+    OBJ_CONSTRUCT(&module->lock, opal_mutex_t);
     OBJ_CONSTRUCT(&module->alarms, opal_list_t);
 }
 
@@ -60,31 +61,37 @@ static void level_free(mca_coll_han_level_t *level)
     memset(level, 0, sizeof(*level));
 }
 
+static void free_kept(const han_module_t *module, mca_coll_han_kept_t *kept)
+{
+    for (int i = 0; NULL != kept->trees && i < HAN_TREES_KEPT; ++i) {
+        module->adapt->tree_free(&kept->trees[i].tree);
+    }
+    free(kept->trees);
+    mca_coll_han_choices_free(&kept->choices);
+    free(kept->decisions);
+    for (int table = 0; table < HAN_TABLE_COUNT; ++table) {
+        for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
+            mca_coll_han_lookup_free(&kept->lookups[table][collective]);
+        }
+    }
+}
+
 static void module_destruct(han_module_t *module)
 {
     for (int level = 0; level < HAN_LEVEL_COUNT; ++level) {
         level_free(&module->levels[level]);
     }
     mca_coll_han_entry_forget(module);
+    for (int form = 0; form < HAN_FORM_COUNT; ++form) {
+        free_kept(module, &module->kept[form]);
+    }
     if (NULL != module->adapt) {
-        for (int i = 0; NULL != module->trees && i < HAN_TREES_KEPT; ++i) {
-            module->adapt->tree_free(&module->trees[i].tree);
-        }
         OBJ_RELEASE(module->adapt);
     }
-    free(module->trees);
     mca_coll_han_topology_free(&module->topology);
-    for (int table = 0; table < HAN_TABLE_COUNT; ++table) {
-        for (int collective = 0; collective < HAN_COLLECTIVE_COUNT; ++collective) {
-            for (int form = 0; form < HAN_FORM_COUNT; ++form) {
-                mca_coll_han_lookup_free(&module->lookups[table][collective][form]);
-            }
-        }
-    }
-    mca_coll_han_choices_free(&module->choices);
-    free(module->decisions);
     free(module->socket_of);
     OPAL_LIST_DESTRUCT(&module->alarms);
+    OBJ_DESTRUCT(&module->lock);
 }
 
 OBJ_CLASS_INSTANCE(han_module_t, mca_coll_base_module_t, module_construct, module_destruct);
@@ -299,29 +306,40 @@ static int find_sockets(han_module_t *module)
     return OMPI_SUCCESS;
 }
 
-static int find_topology(han_module_t *module, bool exchange)
+/* allgather: by which the ranks tell each other; NULL: only what the runtime knows counts */
+static int find_topology(han_module_t *module, const mca_coll_han_fallback_t *allgather)
 {
     const int size = ompi_comm_size(module->comm);
-    const bool asking = module->asking;
     int *node_of, node_count, rc;
 
     node_of = malloc((size_t) size * sizeof(int));
     if (NULL == node_of) {
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    module->asking = asking || exchange;
-    rc = mca_coll_han_nodes_find(module->comm, exchange ? &module->fallbacks[HAN_ALLGATHER][HAN_BLOCKING] : NULL,
-                                 node_of, &node_count);
-    module->asking = asking;
+    rc = mca_coll_han_nodes_find(module->comm, allgather, node_of, &node_count);
     if (OMPI_SUCCESS == rc && 0 != mca_coll_han_topology_make(&module->topology, node_of, size, node_count)) {
         rc = OMPI_ERR_OUT_OF_RESOURCE;
     }
     free(node_of);
     if (OMPI_SUCCESS == rc) {
-        module->topology_made = true;
         say_topology(module);
         rc = find_sockets(module);
     }
+    if (OMPI_SUCCESS == rc) {
+        module->topology_made = true;
+    }
+    return rc;
+}
+
+/* Without the lock, which must not be held while other ranks are waited for: of blocking calls there is one. */
+static int ask_for_topology(han_module_t *module)
+{
+    int rc;
+
+    module->asked = true;
+    module->asking = true;
+    rc = find_topology(module, &module->fallbacks[HAN_ALLGATHER][HAN_BLOCKING]);
+    module->asking = false;
     return rc;
 }
 
@@ -332,7 +350,12 @@ int mca_coll_han_module_topology(han_module_t *module, bool exchange)
     if (module->topology_made) {
         return OMPI_SUCCESS;
     }
-    rc = find_topology(module, exchange);
+    OPAL_THREAD_LOCK(&module->lock);
+    rc = module->topology_made ? OMPI_SUCCESS : find_topology(module, NULL);
+    OPAL_THREAD_UNLOCK(&module->lock);
+    if (OMPI_ERR_NOT_FOUND == rc && exchange) {
+        rc = ask_for_topology(module);
+    }
     if (OMPI_SUCCESS != rc && (OMPI_ERR_NOT_FOUND != rc || exchange)) {
         (void) coll_result(rc, "han", "the topology", module->comm);
         coll_end_job(MPI_ERR_OTHER, "han", "the topology of %s (cid %d) cannot be found (error %d)",

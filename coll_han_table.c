@@ -264,15 +264,19 @@ int mca_coll_han_table_settle(han_module_t *module, bool exchange)
         return OMPI_SUCCESS;
     }
     if (!to_settle() || (tables.settled && coll_settle_one_job(module->comm))) {
-        for (int id = 0; id < HAN_FILE_COUNT; ++id) {
+        OPAL_THREAD_LOCK(&module->lock);
+        for (int id = 0; id < HAN_FILE_COUNT && !module->rules_settled; ++id) {
             module->uses[id] = tables.files[id].used;
         }
+        module->rules_settled = true;
+        OPAL_THREAD_UNLOCK(&module->lock);
     } else if (exchange) {
+        module->asked = true;
         settle(module, module->uses);
+        module->rules_settled = true;
     } else {
         return OMPI_ERR_NOT_FOUND;
     }
-    module->rules_settled = true;
     return OMPI_SUCCESS;
 }
 
@@ -329,10 +333,11 @@ static void say_choice(const han_module_t *module, const mca_coll_han_input_t *i
 /* By the model, which tells when it chooses, and not when it finds what it has chosen before. */
 static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_han_input_t *input)
 {
-    const size_t before = module->choices.count;
-    const mca_coll_han_params_t *params = mca_coll_han_choose(&module->choices, machine_of(module), input);
+    mca_coll_han_choices_t *choices = &module->kept[input->form].choices;
+    const size_t before = choices->count;
+    const mca_coll_han_params_t *params = mca_coll_han_choose(choices, machine_of(module), input);
 
-    if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm) && before != module->choices.count) {
+    if (2 <= mca_coll_han_component.verbose && 0 == ompi_comm_rank(module->comm) && before != choices->count) {
         say_choice(module, input);
     }
     return params;
@@ -342,7 +347,7 @@ static const mca_coll_han_params_t *choose(han_module_t *module, const mca_coll_
 static int find_nearest(han_module_t *module, mca_coll_han_table_id_t table, const mca_coll_han_input_t *input,
                         const mca_coll_han_rule_t **rule)
 {
-    mca_coll_han_lookup_t *lookup = &module->lookups[table][input->collective][input->form];
+    mca_coll_han_lookup_t *lookup = &module->kept[input->form].lookups[table][input->collective];
 
     if (!lookup->made && 0 != mca_coll_han_lookup_make(lookup, &tables.rules[table], input)) {
         return OMPI_ERR_OUT_OF_RESOURCE;

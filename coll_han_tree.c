@@ -92,10 +92,10 @@ static int make_tree(const han_module_t *module, const struct wanted *wanted, mc
     return 0 == rc ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-/* The tree that is wanted: kept in this place from an earlier call, or made. NULL: no memory. */
-static const mca_coll_adapt_tree_t *find_tree(han_module_t *module, const struct wanted *wanted, int place)
+/* The tree that is wanted: kept from an earlier call, or made. NULL: no memory. */
+static const mca_coll_adapt_tree_t *find_tree(const han_module_t *module, const struct wanted *wanted,
+                                              mca_coll_han_tree_t *kept)
 {
-    mca_coll_han_tree_t *kept = &module->trees[place % HAN_TREES_KEPT];
 
     if (kept->made && kept->tree.root == wanted->root && kept->lane == wanted->lane
         && kept->root_leads == wanted->root_leads && kept->low == wanted->params->sbalg
@@ -116,17 +116,17 @@ static const mca_coll_adapt_tree_t *find_tree(han_module_t *module, const struct
  * root, so that all ranks of a node have a part in it. Of a ring: one for each node in each lane, rooted there.
  * Otherwise one for each lane.
  */
-static int find_trees(han_module_t *module, const mca_coll_han_params_t *params, const mca_coll_adapt_call_t *call,
-                      const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
+static int find_trees(const han_module_t *module, mca_coll_han_kept_t *kept, const mca_coll_han_params_t *params,
+                      const mca_coll_adapt_call_t *call, const mca_coll_adapt_tree_t *trees[HAN_TREES_KEPT], int *count)
 {
     const mca_coll_han_topology_t *topology = &module->topology;
     const int nodes = topology->group_count;
     const bool ring = HAN_RING == params->algorithm, chained = NULL != call->next;
     const bool whole = 0 == params->ibs && 1 == params->lanes && !ring && !chained;
 
-    if (NULL == module->trees) {
-        module->trees = calloc(HAN_TREES_KEPT, sizeof(*module->trees));
-        if (NULL == module->trees) {
+    if (NULL == kept->trees) {
+        kept->trees = calloc(HAN_TREES_KEPT, sizeof(*kept->trees));
+        if (NULL == kept->trees) {
             return OMPI_ERR_OUT_OF_RESOURCE;
         }
     }
@@ -142,7 +142,7 @@ static int find_trees(han_module_t *module, const mca_coll_han_params_t *params,
                 const int place
                     = ring ? i * nodes + group : topology->place_of[root] * nodes + topology->group_of[root] + i;
 
-                trees[*count] = find_tree(module, &wanted, place);
+                trees[*count] = find_tree(module, &wanted, &kept->trees[place % HAN_TREES_KEPT]);
                 if (NULL == trees[*count]) {
                     return OMPI_ERR_OUT_OF_RESOURCE;
                 }
@@ -170,7 +170,7 @@ int mca_coll_han_call_tree(han_module_t *module, const mca_coll_han_args_t *args
         }
     } else if (!groups) {
         how.trees = trees;
-        rc = find_trees(module, params, call, trees, &how.tree_count);
+        rc = find_trees(module, &module->kept[args->form], params, call, trees, &how.tree_count);
     }
     if (OMPI_SUCCESS != rc) {
         return rc;

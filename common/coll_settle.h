@@ -133,8 +133,8 @@ static inline void coll_settle_say(const coll_told_t *all, int other, const char
 /* -- a job, and several -- */
 
 /*
- * One process of each node, and all of this one's. False where the runtime does not tell. Of a spawned job it is not
- * asked: with its store in shared memory, PMIx 4.2 would wait for ever for the processes of another node.
+ * One process of each node, and all of this one's. False where the runtime does not tell all of them. Of a spawned job
+ * it is not asked: with its store in shared memory, PMIx 4.2 would wait for ever for the processes of another node.
  */
 static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
 {
@@ -142,6 +142,7 @@ static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
     const opal_jobid_t job = OPAL_PROC_MY_NAME.jobid;
     char *nodes = NULL, *rest = NULL;
     opal_namelist_t *peer;
+    int found = 0;
 
     if (NULL != getenv("OMPI_PARENT_PORT") || NULL == opal_pmix.resolve_nodes || NULL == opal_pmix.resolve_peers
         || OPAL_SUCCESS != opal_pmix.resolve_nodes(job, &nodes) || NULL == nodes) {
@@ -162,6 +163,7 @@ static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
             here.names[here.count++] = peer->name;
         }
         OPAL_LIST_DESTRUCT(&peers);
+        found += here.count;
         if (0 < here.count) {
             leaders->names[leaders->count++] = here.names[0];
         }
@@ -172,10 +174,13 @@ static inline bool coll_settle_leaders(coll_told_t *leaders, coll_told_t *mates)
         }
     }
     free(nodes);
-    if (0 == mates->count) {
-        coll_told_free(leaders);
+    if (0 < mates->count && ompi_comm_size(&ompi_mpi_comm_world.comm) == found) {
+        return true;
     }
-    return 0 < mates->count;
+    coll_told_free(leaders);
+    coll_told_free(mates);
+    *mates = (coll_told_t){ .component = component };
+    return false;
 }
 
 /* A number that the runtime has of a job; 0 where it does not tell. */

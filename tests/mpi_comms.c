@@ -54,6 +54,27 @@ static bool bcasts_right(MPI_Comm comm)
     return right;
 }
 
+/* Sums of few integers, of which Open MPI's own calls are, too, and of many. */
+static bool sums_right(MPI_Comm comm)
+{
+    enum { MANY = 3000 };
+    int mine[MANY], sums[MANY], rank, size;
+    bool right = true;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < MANY; ++i) {
+        mine[i] = rank + i;
+    }
+    for (int count = 1; MANY >= count; count *= 7) {
+        right = MPI_SUCCESS == MPI_Allreduce(mine, sums, count, MPI_INT, MPI_SUM, comm) && right;
+        for (int i = 0; i < count; ++i) {
+            right = right && size * i + size * (size - 1) / 2 == sums[i];
+        }
+    }
+    return right;
+}
+
 /* Uses and frees a communicator. */
 static void use(MPI_Comm comm)
 {
@@ -164,12 +185,12 @@ static void rounds_of_split(void)
 }
 
 /* Open MPI makes the duplicate while it waits in whatever call, by nonblocking collectives of the communicator. */
-static void duplicated_meanwhile(void)
+static void duplicate_meanwhile(MPI_Comm parent)
 {
     enum { DUPLICATES = 30 };
 
     for (int i = 0; i < DUPLICATES; ++i) {
-        MPI_Comm comm = duplicate(MPI_COMM_WORLD), made = MPI_COMM_NULL;
+        MPI_Comm comm = duplicate(parent), made = MPI_COMM_NULL;
         MPI_Request request;
 
         T_MPI(MPI_Comm_idup(comm, &made, &request));
@@ -178,6 +199,11 @@ static void duplicated_meanwhile(void)
         use(made);
         T_MPI(MPI_Comm_free(&comm));
     }
+}
+
+static void duplicated_meanwhile(void)
+{
+    duplicate_meanwhile(MPI_COMM_WORLD);
 }
 
 /* Communicators that are made but never used. */
@@ -297,6 +323,7 @@ static void use_merged(MPI_Comm inter, bool high)
         T_MPI(MPI_Recv(&right, 1, MPI_INT, other, T_TAG, merged, MPI_STATUS_IGNORE));
         t_expect(right, "a message on the merged communicator is wrong at its rank %d", other);
     }
+    duplicate_meanwhile(merged);
     T_MPI(MPI_Comm_free(&merged));
     t_expect(before == communicators_of_jobs(), "of %d communicators over several jobs %d are left", before,
              communicators_of_jobs());
@@ -365,30 +392,74 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-/* One communicator per thread. */
-static void from_threads(void)
+static bool has_threads(void)
 {
-    struct thread team[THREADS];
     int provided;
 
     MPI_Query_thread(&provided);
     if (!threads || MPI_THREAD_MULTIPLE != provided) {
         t_skip("%s", threads ? "MPI has no MPI_THREAD_MULTIPLE" : "wants --threads");
+        return false;
+    }
+    return true;
+}
+
+static void start_thread(pthread_t *id, void *(*start)(void *argument), void *argument)
+{
+    if (0 != pthread_create(id, NULL, start, argument)) {
+        fprintf(stderr, "no thread\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+/* One communicator per thread. */
+static void from_threads(void)
+{
+    struct thread team[THREADS];
+
+    if (!has_threads()) {
         return;
     }
     for (int i = 0; i < THREADS; ++i) {
         team[i] = (struct thread){ .number = i, .comm = duplicate(MPI_COMM_WORLD) };
     }
     for (int i = 0; i < THREADS; ++i) {
-        if (0 != pthread_create(&team[i].id, NULL, thread_main, &team[i])) {
-            fprintf(stderr, "no thread\n");
-            MPI_Abort(MPI_COMM_WORLD, 1);
-        }
+        start_thread(&team[i].id, thread_main, &team[i]);
     }
     for (int i = 0; i < THREADS; ++i) {
         pthread_join(team[i].id, NULL);
         t_expect(team[i].right, "a message of thread %d is wrong", i);
         T_MPI(MPI_Comm_free(&team[i].comm));
+    }
+}
+
+static void *wait_for_it(void *request)
+{
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* The thread that waits makes the duplicate, by calls on a communicator on which another thread calls meanwhile. */
+static void duplicated_by_another_thread(void)
+{
+    enum { THREAD_DUPLICATES = 30, TURNS = 5 };
+
+    if (!has_threads()) {
+        return;
+    }
+    for (int i = 0; i < THREAD_DUPLICATES; ++i) {
+        MPI_Comm comm = duplicate(MPI_COMM_WORLD), made = MPI_COMM_NULL;
+        MPI_Request request;
+        pthread_t waiting;
+
+        T_MPI(MPI_Comm_idup(comm, &made, &request));
+        start_thread(&waiting, wait_for_it, &request);
+        for (int turn = 0; turn < TURNS; ++turn) {
+            t_expect(bcasts_right(comm) && sums_right(comm), "a result is wrong");
+        }
+        pthread_join(waiting, NULL);
+        use(made);
+        T_MPI(MPI_Comm_free(&comm));
     }
 }
 
@@ -475,6 +546,7 @@ int main(int argc, char **argv)
         { "a cartesian communicator", cartesian, 0 },
         { "spawned and merged", spawned_and_merged, 0 },
         { "four threads, each with its communicator", from_threads, 0 },
+        { "duplicates that one thread makes while another one calls", duplicated_by_another_thread, 0 },
         { "duplicates left to MPI_Finalize, with free ids below them for their parts", leave_live, 0 },
         { "an attribute on MPI_COMM_SELF whose deletion will communicate", set_attribute, 0 },
     };

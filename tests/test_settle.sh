@@ -210,6 +210,12 @@ test_number_of_programs_unknown() {
         right && silent && (($(asked coll_adapt) > 0 && $(asked coll_adapt) <= 3 + 4))
 }
 
+# Where the processes of a node are not told, as little is missed there as elsewhere.
+test_processes_of_a_node_unknown() { # test_processes_of_a_node_unknown LINE
+    run_asking "export HIDDEN=$cluster-n1; [ \"\$(hostname)\" != $cluster-n1 ] || export OMPI_MCA_coll_han_bcast_segsize=100" \
+        -- "$tmp/load_collectives" && right && said "$1"
+}
+
 # Of each rank of a node at most once by each component, however many communicators there are.
 test_sockets_are_found_once() {
     run_asking : --mca coll_solo_start 0 --mca coll_han_start 0 --mca coll_han_bcast_algorithm simple \
@@ -266,6 +272,15 @@ int PMIx_Get(const void *proc, const char *key, const void *info, size_t count, 
         ++asked[i].times;
     }
     return NULL != key && NULL != hidden && 0 == strcmp(hidden, key) ? -46 : theirs(proc, key, info, count, value);
+}
+
+/* Those of the node that is HIDDEN are not known. */
+int PMIx_Resolve_peers(const char *node, const char *job, void **processes, size_t *count)
+{
+    int (*theirs)(const char *, const char *, void **, size_t *) = dlsym(RTLD_NEXT, __func__);
+    const char *hidden = getenv("HIDDEN");
+
+    return NULL != hidden && 0 == strcmp(hidden, node) ? -46 : theirs(node, job, processes, count);
 }
 
 __attribute__((destructor)) static void tell(void)
@@ -367,6 +382,8 @@ on_node 1
 
 t_check "where nobody tells how many programs there are, each process looks at one of each node and at its own node's" \
     test_number_of_programs_unknown
+t_check "where the processes of a node are not told, what they have is seen all the same" test_processes_of_a_node_unknown \
+    "han: coll_han_bcast_segsize is 0 on $cluster-n0 (rank 0), but 100 on $cluster-n1 (rank 2); $ALIKE; the default, 0, is used"
 t_check "where ranks are bound is asked once, not for each communicator" test_sockets_are_found_once
 
 readonly BOTH="$ALIKE; communicators with both go without the component"
