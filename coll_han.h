@@ -189,7 +189,7 @@ typedef struct han_module_t {
     ompi_communicator_t *comm;
     mca_coll_han_fallback_t fallbacks[HAN_COLLECTIVE_COUNT][HAN_FORM_COUNT];
     bool asking; /**< a fallback works for HAN itself: blocking calls on the communicator are its own, and go there, too */
-    atomic_bool asked; /**< topology or rules are known since a blocking call has asked the other ranks */
+    atomic_bool asked; /**< a blocking call has begun to ask the other ranks for topology or rules */
     opal_mutex_t lock; /**< while topology and rules are found without that */
     atomic_bool topology_made;
     mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
@@ -200,7 +200,8 @@ typedef struct han_module_t {
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */
     atomic_bool rules_settled;
     bool uses[HAN_FILE_COUNT]; /**< what the user's files say comes first */
-    /** Of each form by itself: Open MPI makes the nonblocking calls of MPI_Comm_idup in whatever thread waits for it. */
+    /** Of each form by itself: Open MPI makes the nonblocking calls of MPI_Comm_idup in whatever thread goes on with
+     * requests, while another one is in a blocking call. */
     mca_coll_han_kept_t kept[HAN_FORM_COUNT];
     mca_coll_han_level_t levels[HAN_LEVEL_COUNT];
     bool own_choice;                     /**< for the tuner: neither the user's rules nor his parameters decide */
@@ -493,7 +494,7 @@ int mca_coll_han_node_begin(han_module_t *module, mca_coll_han_collective_t coll
 /* -- coll_han_tune.c ----------------------------------------------------------------------------------------------- */
 
 /** Changes whenever what a tuner sees of the component does. */
-enum { HAN_TUNE_VERSION = 6 };
+enum { HAN_TUNE_VERSION = 7 };
 
 /** For the tuner, which does not link the component but finds its module on a communicator: what is tuned is what runs.
  */

@@ -211,12 +211,14 @@ bool mca_coll_han_has_adapt(const han_module_t *module)
 }
 
 /*
- * Whether Open MPI may make the call by itself, as MPI_Comm_idup does while MPI waits: not all ranks make it between
- * the same two blocking calls, and nothing may depend on what these have found out.
+ * Whether Open MPI may make the call by itself, as MPI_Comm_idup does while MPI waits; of an intercommunicator, on the
+ * communicator of each group. Not all ranks make it between the same two blocking calls, and nothing may depend on what
+ * these have found out.
  */
 static bool may_be_anywhere(const mca_coll_han_args_t *args)
 {
-    return HAN_NONBLOCKING == args->form && HAN_ALLREDUCE == args->collective;
+    return HAN_NONBLOCKING == args->form
+           && (HAN_ALLREDUCE == args->collective || HAN_REDUCE == args->collective || HAN_BCAST == args->collective);
 }
 
 /*
@@ -230,19 +232,21 @@ static int decide(han_module_t *module, const mca_coll_han_args_t *args, size_t 
     const mca_coll_han_topology_t *topology = &module->topology;
     mca_coll_han_input_t input = {
         .collective = args->collective,
-        .nodes = topology->group_count,
-        .ppn = topology->largest,
         .bytes = bytes,
         .form = args->form,
         .adapt = mca_coll_han_has_adapt(module),
-        .in_order = OMPI_SUCCESS == rc && topology->in_order,
-        .uneven = OMPI_SUCCESS == rc && !topology->even,
         .in_place = -1 == args->root && MPI_IN_PLACE == args->send.buffer,
         .commutes = NULL == args->op || ompi_op_is_commute(args->op),
         .anywhere = mca_coll_han_component.reproducible && !module->own_choice,
-        .root_leads = OMPI_SUCCESS == rc && (-1 == args->root || 0 == topology->place_of[args->root]),
     };
 
+    if (OMPI_SUCCESS == rc) {
+        input.nodes = topology->group_count;
+        input.ppn = topology->largest;
+        input.in_order = topology->in_order;
+        input.uneven = !topology->even;
+        input.root_leads = -1 == args->root || 0 == topology->place_of[args->root];
+    }
     if (NULL != args->op) {
         ptrdiff_t lb, extent;
 
@@ -294,7 +298,7 @@ int mca_coll_han_call(han_module_t *module, const mca_coll_han_args_t *args, omp
         return OMPI_SUCCESS;
     }
     /* What does not block is MPI_Comm_idup's, which goes on while MPI waits, on each rank in another call. */
-    if (module->asking && HAN_BLOCKING == args->form) {
+    if (HAN_BLOCKING == args->form && module->asking) {
         return HAN_TO_FALLBACK;
     }
     rc = decide(module, args, bytes / (size_t) size, &params);

@@ -96,7 +96,6 @@ static int make_tree(const han_module_t *module, const struct wanted *wanted, mc
 static const mca_coll_adapt_tree_t *find_tree(const han_module_t *module, const struct wanted *wanted,
                                               mca_coll_han_tree_t *kept)
 {
-
     if (kept->made && kept->tree.root == wanted->root && kept->lane == wanted->lane
         && kept->root_leads == wanted->root_leads && kept->low == wanted->params->sbalg
         && kept->up == wanted->params->ibalg) {

@@ -18,7 +18,7 @@ static long spawn = 0;
 static long threads = 0;
 static long child = 0;
 
-static const char *program;
+static char *program;
 
 /* ---- messages; these use nothing of t but memory, so that threads may call them ---- */
 
@@ -184,26 +184,118 @@ static void rounds_of_split(void)
     rounds(split_interleaved);
 }
 
-/* Open MPI makes the duplicate while it waits in whatever call, by nonblocking collectives of the communicator. */
-static void duplicate_meanwhile(MPI_Comm parent)
-{
-    enum { DUPLICATES = 30 };
+/* ---- MPI_Comm_idup ---- */
 
+enum { DUPLICATES = 30 };
+
+/* Whether another thread may wait for a request. */
+static bool has_threads(void)
+{
+    int provided;
+
+    MPI_Query_thread(&provided);
+    return threads && MPI_THREAD_MULTIPLE == provided;
+}
+
+static void skip_threads(void)
+{
+    t_skip("%s", threads ? "MPI has no MPI_THREAD_MULTIPLE" : "wants --threads");
+}
+
+static void start_thread(pthread_t *id, void *(*start)(void *argument), void *argument)
+{
+    if (0 != pthread_create(id, NULL, start, argument)) {
+        fprintf(stderr, "no thread\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+}
+
+static void *wait_for_it(void *request)
+{
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+/* So many steps, or until it is over. */
+static void go_on(MPI_Request *request, int steps)
+{
+    int over = 0;
+
+    for (; 0 < steps && !over; --steps) {
+        MPI_Test(request, &over, MPI_STATUS_IGNORE);
+    }
+}
+
+/*
+ * Open MPI makes the duplicate while it waits in whatever call, by nonblocking collectives of the communicator: here in
+ * blocking ones on the same communicator, and in another thread's wait.
+ */
+static void duplicate_meanwhile(MPI_Comm parent, bool (*calls_right)(MPI_Comm comm), bool in_thread)
+{
     for (int i = 0; i < DUPLICATES; ++i) {
         MPI_Comm comm = duplicate(parent), made = MPI_COMM_NULL;
         MPI_Request request;
+        pthread_t waiting;
 
         T_MPI(MPI_Comm_idup(comm, &made, &request));
-        t_expect(bcasts_right(comm), "a message is wrong");
-        T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        use(made);
+        if (in_thread) {
+            start_thread(&waiting, wait_for_it, &request);
+        } else {
+            go_on(&request, (i + 3 * t.rank) % DUPLICATES);
+        }
+        t_expect(calls_right(comm), "a result is wrong");
+        if (in_thread) {
+            pthread_join(waiting, NULL);
+        } else {
+            T_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        }
+        t_expect(calls_right(made), "a result on the duplicate is wrong");
+        T_MPI(MPI_Comm_free(&made));
         T_MPI(MPI_Comm_free(&comm));
     }
 }
 
+static bool messages_and_sums_right(MPI_Comm comm)
+{
+    return bcasts_right(comm) && sums_right(comm);
+}
+
 static void duplicated_meanwhile(void)
 {
-    duplicate_meanwhile(MPI_COMM_WORLD);
+    duplicate_meanwhile(MPI_COMM_WORLD, messages_and_sums_right, false);
+}
+
+static void duplicated_by_another_thread(void)
+{
+    if (!has_threads()) {
+        skip_threads();
+        return;
+    }
+    duplicate_meanwhile(MPI_COMM_WORLD, messages_and_sums_right, true);
+}
+
+/* Of each group, the number of ranks of the other one. */
+static bool remote_sums_right(MPI_Comm inter)
+{
+    int one = 1, sum = 0, remote;
+
+    MPI_Comm_remote_size(inter, &remote);
+    return MPI_SUCCESS == MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter) && remote == sum;
+}
+
+/* An intercommunicator of the even and the odd ranks, for which MPI_Comm_idup calls on the communicator of each group.
+ */
+static void duplicate_inter_meanwhile(MPI_Comm comm)
+{
+    MPI_Comm local = MPI_COMM_NULL, inter = MPI_COMM_NULL;
+    int rank;
+
+    MPI_Comm_rank(comm, &rank);
+    T_MPI(MPI_Comm_split(comm, rank % 2, rank, &local));
+    T_MPI(MPI_Intercomm_create(local, 0, comm, 1 - rank % 2, T_TAG, &inter));
+    duplicate_meanwhile(inter, remote_sums_right, false);
+    T_MPI(MPI_Comm_free(&inter));
+    T_MPI(MPI_Comm_free(&local));
 }
 
 /* Communicators that are made but never used. */
@@ -323,7 +415,8 @@ static void use_merged(MPI_Comm inter, bool high)
         T_MPI(MPI_Recv(&right, 1, MPI_INT, other, T_TAG, merged, MPI_STATUS_IGNORE));
         t_expect(right, "a message on the merged communicator is wrong at its rank %d", other);
     }
-    duplicate_meanwhile(merged);
+    duplicate_meanwhile(merged, messages_and_sums_right, has_threads());
+    duplicate_inter_meanwhile(merged);
     T_MPI(MPI_Comm_free(&merged));
     t_expect(before == communicators_of_jobs(), "of %d communicators over several jobs %d are left", before,
              communicators_of_jobs());
@@ -331,8 +424,10 @@ static void use_merged(MPI_Comm inter, bool high)
 
 static void spawned_and_merged(void)
 {
-    char child_option[] = "--child", seed_option[] = "--seed", number[24];
-    char *arguments[] = { child_option, seed_option, number, NULL };
+    char child_option[] = "--child", seed_option[] = "--seed", number[24], threads_option[] = "--threads";
+    char *arguments[] = { program, child_option, seed_option, number, threads ? threads_option : NULL, NULL };
+    /* What starts this process starts the others, too: sanitizers have their options from it. */
+    const char *wrapper = getenv("HAN_TEST_WRAPPER");
     MPI_Comm inter = MPI_COMM_NULL;
 
     if (!spawn) {
@@ -340,7 +435,8 @@ static void spawned_and_merged(void)
         return;
     }
     snprintf(number, sizeof(number), "%ld", t.seed);
-    T_MPI(MPI_Comm_spawn(program, arguments, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
+    T_MPI(MPI_Comm_spawn(NULL == wrapper ? program : wrapper, arguments + (NULL == wrapper), CHILDREN, MPI_INFO_NULL, 0,
+                         MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
     if (MPI_COMM_NULL != inter) {
         use_merged(inter, false);
         T_MPI(MPI_Comm_disconnect(&inter));
@@ -392,32 +488,13 @@ static void *thread_main(void *argument)
     return NULL;
 }
 
-static bool has_threads(void)
-{
-    int provided;
-
-    MPI_Query_thread(&provided);
-    if (!threads || MPI_THREAD_MULTIPLE != provided) {
-        t_skip("%s", threads ? "MPI has no MPI_THREAD_MULTIPLE" : "wants --threads");
-        return false;
-    }
-    return true;
-}
-
-static void start_thread(pthread_t *id, void *(*start)(void *argument), void *argument)
-{
-    if (0 != pthread_create(id, NULL, start, argument)) {
-        fprintf(stderr, "no thread\n");
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
-
 /* One communicator per thread. */
 static void from_threads(void)
 {
     struct thread team[THREADS];
 
     if (!has_threads()) {
+        skip_threads();
         return;
     }
     for (int i = 0; i < THREADS; ++i) {
@@ -430,36 +507,6 @@ static void from_threads(void)
         pthread_join(team[i].id, NULL);
         t_expect(team[i].right, "a message of thread %d is wrong", i);
         T_MPI(MPI_Comm_free(&team[i].comm));
-    }
-}
-
-static void *wait_for_it(void *request)
-{
-    MPI_Wait(request, MPI_STATUS_IGNORE);
-    return NULL;
-}
-
-/* The thread that waits makes the duplicate, by calls on a communicator on which another thread calls meanwhile. */
-static void duplicated_by_another_thread(void)
-{
-    enum { THREAD_DUPLICATES = 30, TURNS = 5 };
-
-    if (!has_threads()) {
-        return;
-    }
-    for (int i = 0; i < THREAD_DUPLICATES; ++i) {
-        MPI_Comm comm = duplicate(MPI_COMM_WORLD), made = MPI_COMM_NULL;
-        MPI_Request request;
-        pthread_t waiting;
-
-        T_MPI(MPI_Comm_idup(comm, &made, &request));
-        start_thread(&waiting, wait_for_it, &request);
-        for (int turn = 0; turn < TURNS; ++turn) {
-            t_expect(bcasts_right(comm) && sums_right(comm), "a result is wrong");
-        }
-        pthread_join(waiting, NULL);
-        use(made);
-        T_MPI(MPI_Comm_free(&comm));
     }
 }
 

@@ -17,7 +17,7 @@ readonly TOP
 readonly KINDS='
 address   | -fsanitize=address   | one signature; check 5,3,4,1 by node; check 2,1,2,1 by node; something inside; check solo 3; check solo 5,0,0,0, two sockets by node; check, one rank; edges by node
 undefined | -fsanitize=undefined | check 5,3,4,1 by node; check 2,1,2,1 by node; something inside; check solo 3; check solo 5,0,0,0, two sockets by node; check, one rank; edges by node
-thread    | -fsanitize=thread    | all collectives, threads; communicators, threads
+thread    | -fsanitize=thread    | all collectives, threads; communicators, threads; communicators, levels
 '
 
 usage() {
