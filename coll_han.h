@@ -158,7 +158,7 @@ typedef enum {
     HAN_LEVELS_UNMADE,
     HAN_LEVELS_MADE,
     HAN_LEVELS_REFUSED_TO_RULES, /**< too many ids are in use, for the time being */
-    HAN_LEVELS_REFUSED           /**< there are no ids left */
+    HAN_LEVELS_REFUSED           /**< the same, and for the user's wish, too */
 } mca_coll_han_levels_state_t;
 
 /** The last decision for a collective, and all that it depends on once topology and rules are settled. */
@@ -194,7 +194,7 @@ typedef struct han_module_t {
     atomic_bool topology_made;
     mca_coll_han_levels_state_t levels_state; /**< the same on all ranks */
     size_t levels_wanted; /**< calls so far that would go by them, and KiB of their messages; see coll_han_start */
-    size_t levels_again;  /**< where rules were refused: how many, when ids are looked for once more */
+    size_t levels_again;  /**< where they were refused: how many, when ids are looked for once more */
     mca_coll_adapt_event_module_t *adapt; /**< on the communicator itself; NULL where it is not there */
     mca_coll_han_topology_t topology;
     int *socket_of; /**< [ranks of this node] by place; NULL: all share one */

@@ -584,15 +584,18 @@ static int levels(han_module_t *module, bool at_once)
     return rc;
 }
 
-/* Whether there is an answer: what rules were refused they may have later, and the user at once. */
-static bool levels_tried(const han_module_t *module)
+/* Whether a call would be refused what others were: what rules were refused the user may have at once. */
+static bool is_refused(const han_module_t *module, bool at_once)
 {
-    return HAN_LEVELS_MADE == module->levels_state || HAN_LEVELS_REFUSED == module->levels_state;
+    const bool refused = HAN_LEVELS_REFUSED == module->levels_state
+                         || (HAN_LEVELS_REFUSED_TO_RULES == module->levels_state && !at_once);
+
+    return refused && module->levels_wanted < module->levels_again;
 }
 
 int mca_coll_han_module_levels(han_module_t *module)
 {
-    const int rc = levels_tried(module) ? OMPI_SUCCESS : levels(module, true);
+    const int rc = HAN_LEVELS_MADE == module->levels_state ? OMPI_SUCCESS : levels(module, true);
 
     return OMPI_SUCCESS == rc && HAN_LEVELS_MADE != module->levels_state ? OMPI_ERR_TEMP_OUT_OF_RESOURCE : rc;
 }
@@ -601,11 +604,10 @@ int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at
 {
     int rc = OMPI_SUCCESS;
 
-    if (!levels_tried(module)) {
+    if (HAN_LEVELS_MADE != module->levels_state) {
         module->levels_wanted += 1 + bytes / 1024;
-        if (at_once
-            || (module->levels_wanted > (size_t) mca_coll_han_component.start
-                && module->levels_wanted >= module->levels_again)) {
+        if ((at_once || module->levels_wanted > (size_t) mca_coll_han_component.start)
+            && !is_refused(module, at_once)) {
             rc = levels(module, at_once);
         }
     }

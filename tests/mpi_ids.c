@@ -159,6 +159,25 @@ static void without_ids(void)
     t_expect(before == next_id(), "an id is not given back");
 }
 
+/* The same communicator has levels when there are ids again. */
+static void with_ids_again(void)
+{
+    MPI_Comm old = duplicate();
+    const int count = take_all(false);
+    int before;
+
+    for (int i = 0; i < ENOUGH; ++i) {
+        broadcast(old, i % t.size);
+    }
+    give_back(0, count);
+    before = next_id();
+    for (int i = 0; i < 8 * ENOUGH; ++i) {
+        broadcast(old, i % t.size);
+    }
+    t_expect(before < next_id(), "%d broadcasts take no ids though there are some again", 8 * ENOUGH);
+    T_MPI(MPI_Comm_free(&old));
+}
+
 /* Where so many ids are in use that rules get none of those that are left, the user does; rules do later. */
 static void wished_after_all(void)
 {
@@ -200,6 +219,7 @@ int main(int argc, char **argv)
         { "as many communicators with a broadcast as without one", as_many_as_without, 0 },
         { "a communicator that is used often has levels", levels_when_used_often, 0 },
         { "without ids, or with few, old communicators go on", without_ids, 0 },
+        { "where there are ids again, a communicator that was refused levels has them", with_ids_again, 0 },
         { "levels that rules were refused the user may have later, and rules when there are ids", wished_after_all, 0 },
     };
     int provided;
