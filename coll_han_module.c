@@ -584,8 +584,8 @@ static int levels(han_module_t *module, bool at_once)
     return rc;
 }
 
-/* Whether a call would be refused what others were: what rules were refused the user may have at once. */
-static bool is_refused(const han_module_t *module, bool at_once)
+/* Whether levels were refused, and not wanted often enough since; where rules were, the user may have them at once. */
+static bool is_too_early(const han_module_t *module, bool at_once)
 {
     const bool refused = HAN_LEVELS_REFUSED == module->levels_state
                          || (HAN_LEVELS_REFUSED_TO_RULES == module->levels_state && !at_once);
@@ -607,7 +607,7 @@ int mca_coll_han_module_levels_ready(han_module_t *module, size_t bytes, bool at
     if (HAN_LEVELS_MADE != module->levels_state) {
         module->levels_wanted += 1 + bytes / 1024;
         if ((at_once || module->levels_wanted > (size_t) mca_coll_han_component.start)
-            && !is_refused(module, at_once)) {
+            && !is_too_early(module, at_once)) {
             rc = levels(module, at_once);
         }
     }

@@ -55,7 +55,28 @@ static void broadcast(MPI_Comm comm, int salt)
     }
 }
 
-/* Twice: what is settled by the first blocking call is obeyed by the second nonblocking one. */
+/* From each rank a block of numbers. */
+static void gather(MPI_Comm comm)
+{
+    int own, size, *numbers;
+    MPI_Request request;
+
+    MPI_Comm_rank(comm, &own);
+    MPI_Comm_size(comm, &size);
+    numbers = malloc((size_t) size * COUNT * sizeof(int));
+    for (int i = 0; i < size * COUNT; ++i) {
+        numbers[i] = own == i / COUNT ? 3 * i : -1;
+    }
+    MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, numbers, COUNT, MPI_INT, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size * COUNT; ++i) {
+        wrong += numbers[i] != 3 * i;
+    }
+    free(numbers);
+}
+
+/* Twice: what is settled by the first blocking call is obeyed by nonblocking ones behind it, but for those that
+ * MPI_Comm_idup makes, too. */
 static void merge(MPI_Comm inter, int high)
 {
     MPI_Comm merged;
@@ -65,6 +86,7 @@ static void merge(MPI_Comm inter, int high)
     broadcast(merged, 50);
     say("merged again");
     broadcast(merged, 60);
+    gather(merged);
     /* The first job says what was wrong in the second too. */
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, merged);
     MPI_Comm_free(&merged);

@@ -317,7 +317,8 @@ test_no_name() {
 test_spawn() {                      # test_spawn FOLDER PATTERN-FOR-MERGED-BCAST
     run --mca "$file_variable" rules "${UNKNOWN[@]}" --mca coll_han_verbose 2 -- --spawn "$tmp/$1" && said '^all right$' &&
         after merged bcast | t_finds -E "$2" && after 'merged again' bcast | t_finds -E "$2" &&
-        after 'merged again' ibcast | t_finds -F 'fallback (topology or rules are not known without asking)'
+        after 'merged again' ibcast | t_finds -F 'fallback (topology or rules are not known without asking)' &&
+        after 'merged again' iallgather | t_finds -F "$MODEL"
 }
 
 # Each job is told of it in MPI_Init, also that on one node, where HAN settles nothing.
