@@ -147,21 +147,23 @@ static inline uint64_t half_but_one(uint64_t cost, uint64_t count)
 
 /*
  * Who shares a core with others finds what several have sent when its turn comes: of so many messages at once each but
- * the first is half the work, beside its bytes.
+ * the first is half the work, beside its bytes. The overheads:
  */
 static inline void find_together(mca_coll_han_machine_level_t *level, uint64_t at_once)
 {
     level->send = half_but_one(level->send, at_once);
     level->recv = half_but_one(level->recv, at_once);
-    level->rendezvous = half_but_one(level->rendezvous, at_once);
 }
 
+/* And to ask, of messages between nodes. */
 static inline mca_coll_han_machine_t found_together(const struct call *call, uint64_t at_once)
 {
     mca_coll_han_machine_t machine = *call->machine;
+    mca_coll_han_machine_level_t *up = &machine.levels[HAN_UP];
 
     if (1 < call->sharing && 0 < at_once) {
-        find_together(&machine.levels[HAN_UP], at_once);
+        find_together(up, at_once);
+        up->rendezvous = half_but_one(up->rendezvous, at_once);
     }
     return machine;
 }

@@ -364,7 +364,7 @@ struct cost mca_coll_han_cost_of_chain(const struct call *call, uint64_t bytes, 
     for (int level = HAN_LOW; level < HAN_LEVEL_COUNT && 1 < call->sharing; ++level) {
         first.levels[level].rendezvous = 0;
         find_together(&others.levels[level], at_once);
-        others.levels[level].rendezvous = call->machine->levels[level].rendezvous / 2;
+        others.levels[level].rendezvous /= 2;
     }
     first.far = 0;
     cost = along_chain(call, &others, bytes, sum(reduce, copies ? call->machine->copy : 0));
